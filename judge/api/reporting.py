@@ -50,6 +50,7 @@ class ScoredRun:
         problem: why the run is incomplete, or None.
         not_taken: options of run.json that affect verdicts and were not requested.
         suite_is_named: whether the command named the suite; otherwise run.json did.
+        left_out: tasks that the suite does not have, whose solutions were left out.
     """
 
     path: Path
@@ -60,6 +61,7 @@ class ScoredRun:
     problem: str | None
     not_taken: tuple[str, ...] = ()
     suite_is_named: bool = True
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

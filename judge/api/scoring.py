@@ -296,7 +296,8 @@ class RunScorer:
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
-        pairs = self._submissions(store, source, suite)
+        left_out: list[str] = []
+        pairs = self._submissions(store, source, suite, left_out)
         with contextlib.closing(pairs):
             chosen = {
                 task.id for task in suite.select(self._options.ids, self._options.limit).tasks
@@ -318,23 +319,32 @@ class RunScorer:
             with progress(source.run.name) as show:
                 outcome = grade(store, selected, settings, on_event=show, keep=False)
             reporter = RunReporter(store, described, suite, settings, outcome)
-            return reporter.report(pairs, chosen, problem=_problem(outcome))
+            scored = reporter.report(pairs, chosen, problem=_problem(outcome))
+            return replace(scored, left_out=tuple(left_out))
 
     def _trusts_values(self, store: RunDirectory, run: RunDocument) -> bool:
         return self._options.trust_values or own_values(store.path, run)
 
     def _submissions(
-        self, store: RunDirectory, source: RunToScore, suite: Suite
+        self, store: RunDirectory, source: RunToScore, suite: Suite, left_out: list[str]
     ) -> SubmissionIndex:
-        """The submissions of a run; submissions from another file are first copied into the run."""
+        """The submissions of a run; submissions from another file are first copied into the run.
+
+        If only some tasks are requested, submissions of tasks that the suite lacks are not copied,
+        and these tasks are added to ``left_out``.
+        """
         assert source.solutions is not None
         if not source.fresh:
             return index_submissions(source.solutions, suite)
         if source.layout is not None:
             submissions = programs_in(source.solutions, suite, source.layout.record())
         else:
+            others = left_out if self._options.ids else None
             submissions = (
-                submission for _, _, submission in iterate_submissions(source.solutions, suite)
+                submission
+                for _, _, submission in iterate_submissions(
+                    source.solutions, suite, left_out=others
+                )
             )
         store.replace_records(
             SUBMISSIONS_FILE,

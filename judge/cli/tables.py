@@ -14,7 +14,7 @@ from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.cli.output import print_table, table
-from judge.console import Piece, make_console, styled, visible
+from judge.console import Piece, counted, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from judge.api.replaying import ReplayedEpisode
 
 _MAX_FAILURES = 5
+_MAX_LEFT_OUT = 10
 _MAX_TURNS = 8
 _MAX_RESULTS_READ = 10_000
 _MAX_CAUSE_LENGTH = 160
@@ -62,6 +63,12 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     for line in run.not_taken:
         heading = "run.json has options that do not apply here:"
         console.print(styled((heading, "yellow"), f" {line}"))
+    if run.left_out:
+        named = ", ".join(run.left_out[:_MAX_LEFT_OUT])
+        more = " …" if len(run.left_out) > _MAX_LEFT_OUT else ""
+        others = counted(len(run.left_out), "task")
+        heading = f"solutions of {others} that the suite does not have are left out:"
+        console.print(styled((heading, "yellow"), f" {named}{more}"))
     for line in report.get("departures", ()):
         console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))
     console.print(styled((_title(run, identity), "bold")), soft_wrap=True)

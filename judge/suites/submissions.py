@@ -60,13 +60,19 @@ def load_submissions(
 
 
 def iterate_submissions(
-    path: Path, suite: Suite, *, ids: Collection[str] | None = None, programs: bool = True
+    path: Path,
+    suite: Suite,
+    *,
+    ids: Collection[str] | None = None,
+    programs: bool = True,
+    left_out: list[str] | None = None,
 ) -> Iterator[tuple[int, int, Submission]]:
     """Yields the submissions of a file, each with the offset and the length of its line.
 
     Faults are raised after the last submission: so no submission may be used before all have been
     read. If ``programs`` is false, programs and their paths are left out, which saves most of the
-    time.
+    time. Submissions of tasks that the suite lacks are a fault; if ``left_out`` is given, they are
+    left out instead, and the ids of these tasks are added to it.
     """
     task_ids = None if ids is None else {str(task_id) for task_id in ids}
     reader = LineReader(suite, path.parent, task_ids, programs=programs)
@@ -94,7 +100,10 @@ def iterate_submissions(
     if empty:
         raise SubmissionError(f"{path} is empty: it holds no solution")
     _raise_faults(path, faults)
-    _raise_unknown(path, suite, reader.unknown)
+    if left_out is None:
+        _raise_unknown(path, suite, reader.unknown)
+    else:
+        left_out.extend(reader.unknown)
 
 
 def read_submission(
@@ -262,8 +271,7 @@ def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None
     named = ", ".join(f"{task_id} (line {line})" for task_id, line in unknown.items())
     raise SubmissionError(
         f"{path}: the suite {suite.name} has no task {named}",
-        hint="is it the right suite (--dataset)? Every line has to answer one of its tasks, also "
-        "with --ids",
+        hint="is it the right suite (--dataset)? With --ids, lines for other tasks are left out.",
     )
 
 

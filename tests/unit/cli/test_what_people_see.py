@@ -16,7 +16,7 @@ from judge.cli.output import print_table, table
 from judge.compare.profiles import get_profile
 from judge.core.finding import DifferenceLocation, FoundDifference, LocationKind, in_words
 from judge.core.records.runs import RunDocument, served_model
-from judge.errors import InferenceError, SuiteError, UsageError
+from judge.errors import InferenceError, SubmissionError, SuiteError, UsageError
 from judge.files.documents import written
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 from judge.suites import Suite, load_suite
@@ -140,6 +140,23 @@ def test_names_of_profiles_and_models_are_suggested(monkeypatch: pytest.MonkeyPa
 def test_a_suite_that_has_a_name_is_called_by_it(tmp_path: Path) -> None:
     assert shown_source(load_suite("sample-rules").root) == "sample-rules"
     assert shown_source(tmp_path) == str(tmp_path)
+
+
+def test_with_chosen_tasks_solutions_of_another_suite_are_left_out_and_named(
+    tmp_path: Path,
+) -> None:
+    replies = tmp_path / "replies.jsonl"
+    given = [{"id": task_id, "response": "{}"} for task_id in ("bars", "cards", "unknown")]
+    replies.write_text("\n".join(map(json.dumps, given)))
+    common = ("score", replies, "--dataset", "sample-typed", "--out", tmp_path / "run")
+    refused = run(*common)
+    assert isinstance(refused.exception, SubmissionError)
+    assert "has no task unknown (line 3)" in refused.exception.message
+    assert "--ids" in str(refused.exception.hint)
+    scored = run(*common, "--ids", "bars")
+    assert "solutions of 1 task that the suite does not have are left out: unknown" in scored.output
+    whole = run("score", tmp_path / "run", "--json", "--quiet")
+    assert json.loads(whole.stdout)["overall"]["tasks"] == 2
 
 
 # -- suites by name where cases are made -----------------------------------------------------------

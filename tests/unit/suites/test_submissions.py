@@ -8,7 +8,12 @@ import pytest
 
 from judge.errors import SubmissionError
 from judge.suites import Suite, load_suite
-from judge.suites.submissions import load_submissions, submission_of_program, submission_record
+from judge.suites.submissions import (
+    iterate_submissions,
+    load_submissions,
+    submission_of_program,
+    submission_record,
+)
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 
@@ -211,6 +216,16 @@ def test_all_unknown_ids_are_named(tmp_path: Path, suite: Suite) -> None:
 def test_records_of_other_tasks_are_passed_over_on_request(tmp_path: Path, suite: Suite) -> None:
     path = write(tmp_path, {"id": 55, "solution": "x"}, {"id": 101, "solution": "x = 1"})
     assert [one.task_id for one in load_submissions(path, suite, ids=["101"])] == ["101"]
+
+
+def test_tasks_that_the_suite_lacks_are_left_out_if_the_caller_takes_them(
+    tmp_path: Path, suite: Suite
+) -> None:
+    records = [{"id": i, "solution": "x = 1"} for i in (55, 101, "9-9", 55)]
+    left_out: list[str] = []
+    read = iterate_submissions(write(tmp_path, *records), suite, left_out=left_out)
+    assert [one.task_id for _, _, one in read] == ["101"]
+    assert left_out == ["55", "9-9"]
 
 
 def test_the_same_solution_twice(tmp_path: Path, suite: Suite) -> None:
