@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from judge.core.statistics import Estimate, cohens_kappa
+from judge.errors import JudgeError
 from judge.suites import load_suite
 from judge.suites.certified import (
     Certification,
@@ -167,4 +168,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except JudgeError as error:
+        raise SystemExit(error.message) from error

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from judge.errors import JudgeError, SubmissionError
+from judge.files.json_lines import read_json_lines
 from judge.suspects.model import About, Certainty, Suspect, read_suspects
 
 READINGS = Path(__file__).resolve().parent.parent / "docs" / "readings"
@@ -148,10 +149,16 @@ def main() -> None:
     arguments = parser.parse_args()
     suspects = read_suspects(arguments.suspects).suspects
     paths = sorted(arguments.readings.glob("random-tasks-*.tsv"))
+    if not paths:
+        parser.error(f"{arguments.readings}: holds no tables of readings (random-tasks-*.tsv)")
     if arguments.answered_by is not None:
-        with arguments.answered_by.open(encoding="utf-8") as lines:
-            answered = {json.loads(line)["id"] for line in lines}
+        if not arguments.answered_by.is_file():
+            parser.error(f"{arguments.answered_by}: no such file")
+        lines = read_json_lines(arguments.answered_by, SubmissionError)
+        answered = {str(record.get("id")) for _, record in lines}
         read = [row for path in paths for row in rows(path) if row["task"] in answered]
+        if not any(row["finding"] in FAULTS for row in read):
+            parser.error(f"{arguments.answered_by}: answers no task that was read as faulty")
         print_recall(read, suspects)
         print_random_precision(read, suspects)
         return
@@ -165,4 +172,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except JudgeError as error:
+        raise SystemExit(error.message) from error

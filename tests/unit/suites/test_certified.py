@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from judge.suites.certified import Grade, read_certification
 from judge.suites.corrections import corrected_suite
 from judge.suites.suite import certified_files
 from judge.workbook.position import parse_position
+from tests.conftest import REPOSITORY
 from tests.unit.annotate.books import table, values
 from tests.unit.suites.conftest import WriteSuite, task_record
 
@@ -141,6 +144,20 @@ def test_a_fault_of_the_file_is_named(
     entries[0].update(change)
     with pytest.raises(SuiteError, match=message):
         read_certification(write(entries))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [("certified", "--suite"), ("readings",)])
+def test_a_file_that_is_missing_is_named_by_the_benchmarks(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "missing"
+    name, *options = arguments
+    command = [sys.executable, "-m", f"benchmarks.{name}", *options, str(missing)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert str(missing) in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.data
