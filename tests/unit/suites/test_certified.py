@@ -228,7 +228,7 @@ def test_cells_in_which_question_and_input_contradict_each_other_are_not_compare
 ) -> None:
     given, gold, compared = corrected_task(judge_data, "spreadsheetbench_verified_dev128", "13284")
     suite = load_suite(judge_data / "spreadsheetbench_verified_dev128")
-    streets = values(suite.task("13284").cases[0].input_path.read_bytes(), "Streets")
+    streets: Cells = {**values(suite.task("13284").cases[0].input_path.read_bytes(), "Streets")}
     for row in range(2, 27):
         names = [
             streets[place, 6]
