@@ -115,20 +115,22 @@ class SaysNothing:
     def _repeated(self, material: TaskMaterial, case: CaseMaterial, other: CaseMaterial) -> Suspect:
         changes = input_changes(other, case)
         outside = [address for address in changes if not _in_input_answer(case, address)]
+        shown_changes = outside or changes
         summary = f"the answer is that of case {other.number}"
-        if not outside and not same_looks(case.input, other.input):
-            certainty = Certainty.POSSIBLE
-            why = "the inputs differ in the looks of their cells, but the answer is the same"
-        elif not outside:
-            certainty, why = Certainty.SURE, "the input is the same too: the case adds nothing"
-        else:
-            first = outside[0]
+        if shown_changes:
+            first = shown_changes[0]
+            where = "" if outside else " of the answer range"
             certainty = Certainty.POSSIBLE
             why = (
-                f"the inputs differ in {counted(len(outside), 'cell')} "
+                f"the inputs differ in {counted(len(shown_changes), 'cell')}{where} "
                 f"({address_in(case.input, first)} is {shown(case.input.value(first))}, not "
                 f"{shown(other.input.value(first))}), but the answer is the same"
             )
+        elif not same_looks(case.input, other.input):
+            certainty = Certainty.POSSIBLE
+            why = "the inputs differ in the looks of their cells, but the answer is the same"
+        else:
+            certainty, why = Certainty.SURE, "the input is the same too: the case adds nothing"
         return suspect(
             material,
             case.number,
@@ -144,7 +146,7 @@ class SaysNothing:
                     found=case.input.value(address),
                     note=f"expected as in case {other.number}",
                 )
-                for address in outside
+                for address in shown_changes
             ],
         )
 

@@ -455,6 +455,18 @@ def test_a_repeated_answer_is_sure_only_with_a_repeated_input(tmp_path: Path) ->
     ]
 
 
+def test_inputs_that_differ_within_the_answer_range_test_different_things(tmp_path: Path) -> None:
+    gold = book(HEAD, (1, 2), (2, 4))
+    inputs = [book(HEAD, (1, text), (2, None)) for text in ("~2", "#2")]
+    task = task_of(tmp_path, "B2:B3", *((given, gold) for given in inputs))
+    (found,) = examined(SAYS_NOTHING, task)
+    assert (found.case, found.certainty) == (2, Certainty.POSSIBLE)
+    assert found.why == (
+        "the inputs differ in 1 cell of the answer range (B2 is '#2', not '~2'), "
+        "but the answer is the same"
+    )
+
+
 # -- others ---------------------------------------------------------------------------------------
 
 
