@@ -236,7 +236,7 @@ def _criteria(document: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _published_score(criterion: Mapping[str, object]) -> float | None:
-    """The score of a criterion; None if it has not been scored, or was skipped because of a gate."""
+    """The score of a criterion; None if it was not scored, or was skipped because of a gate."""
     try:
         score = float(str(criterion.get("actual")))
     except ValueError:

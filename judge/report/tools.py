@@ -75,8 +75,7 @@ class ToolFigures:
         calls_p90: 90 % of the episodes have at most this many calls.
         errors: kind of error -> number of calls.
         repairs: number of arguments that were repaired.
-        prompt_tokens: tokens of all requests; this and the figures below are None if no episode has
-            them.
+        prompt_tokens: tokens of all requests; like each figure below, None if no episode has it.
         cached_tokens: tokens of the requests that the server had in its cache.
         completion_tokens: tokens of the replies.
         definition_tokens: an estimate of how many tokens of the requests define the tools.

@@ -1,4 +1,4 @@
-"""A sandbox that plays a script, for tests of code that uses a sandbox."""
+"""A fake sandbox that follows a script, for tests of code that uses a sandbox."""
 
 from __future__ import annotations
 

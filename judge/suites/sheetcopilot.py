@@ -38,8 +38,7 @@ NAME = "sheetcopilot"
 DEFINITION = "dataset.xlsx"
 INPUTS = "task_sheets"
 GOLDS = ("task_sheet_answers_v2", "task_sheet_answers")
-"""Folders of golds, those of the second version before those of the paper; the first one that
-exists is used."""
+"""Folders of golds: the second version's, then the paper's. The first one that exists is used."""
 
 CATEGORIES = (
     "Entry and manipulation",

@@ -124,7 +124,7 @@ def _current(connection: sa.Connection) -> list[str]:
         )
     )
     return [
-        f"submission {row['id']}: its current judging is neither finished nor the first one"
+        f"submission {row['id']}: its current judging is neither done nor the first one"
         for row in all_rows(connection, query)
     ]
 
