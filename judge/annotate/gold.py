@@ -301,8 +301,7 @@ class GoldMaker:
                 is a source too.
             carried_answer: the values of the answer that follow by a relation from the answer of
                 the base case; they are a source too.
-            is_certain: whether the relation takes precedence if the gold's formulas disagree with
-                it.
+            is_certain: whether the relation takes precedence over the gold's formulas.
             decide: name of the source whose side gives the gold; if empty, the side with the most
                 independent sources gives it.
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 
 class ShareTally:
-    """The shares of the cells to change, and of the cells to keep, that are right.
-
-    Each share takes eight bytes.
+    """The shares of cells to change and of cells to keep that are right, eight bytes each.
 
     Attributes:
         cases: cases that were judged by their groups of cells.

@@ -123,8 +123,8 @@ class SandboxInfo:
         python: version of the interpreter inside.
         packages: name -> version of the packages that a solution can import.
         runtime: version of the daemon or of ``bwrap``.
-        isolation: the protections and whether they are enforced here, for people: ``cgroup memory
-            limit`` -> ``yes`` …
+        isolation: whether a protection is enforced, for people: ``cgroup memory limit`` -> ``yes``
+            …
         former_image: the image id in reuse keys of earlier versions of the judge, which named the
             build instead of its content; empty if there is no such id.
         runs_solutions: whether it runs programs of strangers, not only the judge's services.
@@ -250,8 +250,7 @@ class BackendFinding:
         ok: whether it exists and works.
         detail: the result of the check, in one line.
         fix: the command that fixes it; empty if there is no such command, or nothing to fix.
-        backend: the sandbox that is available if this check succeeds; empty if it takes more than
-            that.
+        backend: the sandbox that is available if this check succeeds; empty if that is not enough.
     """
 
     name: str

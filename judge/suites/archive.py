@@ -39,8 +39,8 @@ MAX_MEMBERS = 200_000
 """How many files and folders an archive may have (the largest published suite has 5,464)."""
 
 MAX_HEADER_BYTES = 64 * 1024
-"""Largest header of one member; an archive with a larger header is refused, and the header is not
-read. The longest path takes 4 KiB."""
+"""Largest header of one member, in bytes; an archive with a larger one is refused. The longest path
+takes 4 KiB."""
 
 MAX_HEADERS_BYTES = 64 * 1024**2
 """Largest total size of an archive's long headers (the largest published suite has none)."""
@@ -245,8 +245,7 @@ def _problem(member: tarfile.TarInfo) -> str | None:
 _MAX_NAME_BYTES = 255
 
 _MAX_DEPTH = 100
-"""How deeply a member may be nested; deeper paths would exceed limits of Python or the file
-system."""
+"""How many folders a member may be in; deeper paths exceed limits of Python or of file systems."""
 
 
 def _problem_of_path(path: PurePosixPath) -> str | None:

@@ -136,7 +136,7 @@ class Correction:
             another value. None if the suite has no such field.
         now: the corrected value; for ``exclude`` the reason, for ``gold`` nothing.
         reason: what is wrong, for people; for a correction of a case, what the question says.
-        source: where the fault was reported or can be seen.
+        source: where the fault can be seen.
         evidence: what the cells show; empty if not stated.
         case: number of the case, if the correction is about a single one.
         gold_sha256: hash of the gold of that case, as published.
@@ -262,8 +262,7 @@ def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> Correc
     golds that already hold the right values.
 
     Raises:
-        SuiteError: some corrections were made for files with other contents; all of these are
-            named.
+        SuiteError: corrections were made for files with other contents; it names all of them.
     """
     by_task: dict[str, list[Correction]] = {}
     for correction in corrections:

@@ -138,8 +138,8 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean this field, and are read even if the field itself is present
-but empty."""
+"""Field -> names that can only mean this field; they are read even if the field exists but is
+empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12

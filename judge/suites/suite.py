@@ -241,8 +241,7 @@ CERTIFIED_FOLDER = "certified"
 """Folder of ``dataset/`` with grades of golds; a file's name begins with the suite's format."""
 
 _MAX_DEPTH = 2
-"""How many levels of folders are searched for a suite, as long as each folder holds only one
-folder."""
+"""How many nested folders are searched for a suite, as long as each holds only one folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +292,7 @@ def fetched_folder(name: str) -> Path:
 def shown_source(root: Path) -> str:
     """What a user types to choose the suite in a folder: its name or, if it has none, its path.
 
-    Suites in the installation or in the cache have a name; their paths would mean nothing to a
-    user.
+    Suites in the installation or in the cache have a name; a user does not know their paths.
     """
     for name in SHIPPED:
         if root == data_folder() / name:

@@ -26,9 +26,8 @@ class ReadLimits:
         cells: stored cells of one workbook that are kept in memory.
         kept_chars: characters of strings and formulas of one workbook that are kept in memory.
         text_chars: characters of one cell, string or formula.
-        formula_chars: characters of the formulas that are read, with shared formulas written out. A
-            formula counts as at least :data:`MIN_FORMULA_CHARS`, and the formula of each cell
-            counts once.
+        formula_chars: characters of the formulas that are read, with shared formulas written out.
+            Each cell's formula counts once, and as at least :data:`MIN_FORMULA_CHARS`.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
         seconds: processor time spent reading one workbook, however busy the machine is.

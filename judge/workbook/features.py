@@ -391,10 +391,7 @@ class _Strings:
             self._pieces.append(text)
 
     def finish(self) -> None:
-        """Adds the last string.
-
-        If all of it has the same format, this is the format of its cell.
-        """
+        """Adds the last string, unless it has a single format, which is that of its cell."""
         if self._pieces is not None and self._is_formatted and self._runs > 1:
             self._budget.take_cells(1)
             text = "".join(self._pieces)

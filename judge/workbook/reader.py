@@ -206,8 +206,7 @@ class Workbook:
 
         Args:
             ranges: the ranges.
-            blanks: whether to keep stored cells without value and formula too, as :meth:`cells`
-                does.
+            blanks: whether to keep stored cells without value and formula, as :meth:`cells` does.
 
         Raises:
             WorkbookError: a sheet is missing, broken or over a limit.

@@ -459,8 +459,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 _ON = frozenset(("1", "true", "on", "t"))
-"""``xsd:boolean``, and the values that older parts use: ``on`` (ST_OnOff) and ``t`` (VML's
-ST_TrueFalse)."""
+"""``xsd:boolean``, and older parts' values: ``on`` (ST_OnOff) and ``t`` (VML's ST_TrueFalse)."""
 
 
 def is_on(text: str | None, *, default: bool = False) -> bool:

@@ -36,8 +36,7 @@ DATA_TABLE = "=TABLE()"
 """Used as the formula of a data table's cells, which have no formula text."""
 
 UNCOMPUTED_TABLE = "=TABLE(#REF!)"
-"""Used instead of :data:`DATA_TABLE` if no engine computes the table, for example because its
-inputs are not named."""
+"""Used if no engine computes the data table, for example because its inputs are not named."""
 
 
 class Sheet:

@@ -261,8 +261,7 @@ def scan_sheet(
         formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
-        kept: the bytes that an earlier pass has kept; if there are none yet, this pass keeps its
-            bytes there.
+        kept: the bytes of an earlier pass; if it is empty, this pass keeps its bytes there.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.

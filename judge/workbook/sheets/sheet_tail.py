@@ -25,8 +25,7 @@ _DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
 """Elements of colour scales, data bars and icon sets that determine how these are drawn."""
 
 _MAX_DRAWN = 16
-"""How many elements are kept for a rule; an icon set of five icons has six, and no rule has
-more."""
+"""How many elements are kept for a rule; an icon set of five has six, and none has more."""
 
 _ON = {"1", "true"}
 
