@@ -46,7 +46,8 @@ __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 _Outcome = TypeVar("_Outcome")
 
 MAX_TOGETHER = 12
-"""How many ideas are tried in one workbook; most kill nothing, and are rejected together."""
+"""How many ideas are tried in one workbook. Most ideas kill no program, so that all ideas in a
+workbook can usually be rejected at once."""
 
 MAX_EDITS_TOGETHER = 40
 """An idea with more edits than this is not tried together with others."""

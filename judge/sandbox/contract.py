@@ -123,8 +123,7 @@ class SandboxInfo:
         python: version of the interpreter inside.
         packages: name -> version of the packages that a solution can import.
         runtime: version of the daemon or of ``bwrap``.
-        isolation: whether a protection is enforced, for people: ``cgroup memory limit`` -> ``yes``
-            …
+        isolation: protection -> whether it is enforced here, for people.
         former_image: the image id in reuse keys of earlier versions of the judge, which named the
             build instead of its content; empty if there is no such id.
         runs_solutions: whether it runs programs of strangers, not only the judge's services.

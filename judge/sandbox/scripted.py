@@ -65,7 +65,7 @@ class ScriptedSandbox:
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
-        """A service that plays the answers."""
+        """A fake service, which gives the answers of the script."""
         del program, memory_bytes
         assert root in self._roots, f"no root {root!r} in this script"
         return _ScriptedService(self)

@@ -199,7 +199,7 @@ class AnnotationSession:
 
     @property
     def preview(self) -> Preview | None:
-        """The case that would be saved; None if the draft is empty, or changed since computing."""
+        """The case that would be saved; None if it was not computed from the current draft."""
         with self._lock:
             preview = self._preview
             return preview[1] if preview is not None and preview[0] == self.revision else None

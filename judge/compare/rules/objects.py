@@ -248,7 +248,7 @@ def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
 
 
 def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
-    """Returns the pivot tables of a sheet: their source cells, and the asked properties by name.
+    """Returns the pivot tables of a sheet: their source cells, and requested properties by name.
 
     Raises:
         WorkbookError: a part is broken or over a limit.

@@ -160,7 +160,7 @@ class TypedAnswerChecker(Checker):
         return Finding(finding.agrees, finding.cause, record)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the variables; each one that the question does not name is a doubt."""
+        """Counts the variables, and doubts a case whose question does not name one of them."""
         variables = _variables(task)
         for gold in case.golds:
             _values(variables, gold)

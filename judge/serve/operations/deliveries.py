@@ -73,7 +73,7 @@ class NewWebhook:
 
 
 def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
-    """Makes a webhook for the events from now on.
+    """Makes a webhook for the events that happen from now on.
 
     Returns:
         Its id, and its secret, which is not shown again.

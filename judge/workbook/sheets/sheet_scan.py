@@ -574,7 +574,7 @@ def _check_root(declaration: bytes, root: bytes) -> None:
 
 
 def _check_plain(data: bytes) -> None:
-    """Makes sure that no comment, CDATA section or processing instruction begins among bytes."""
+    """Makes sure that no comment, CDATA section or processing instruction begins in the bytes."""
     # Searching for the second characters alone is many times as fast, and they are rare.
     if (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data):
         raise NotPlainError
