@@ -176,8 +176,8 @@ class Annotator(Closable):
         Args:
             draft: the draft.
             references: solutions that are known to be right.
-            decide: the source that a person chose because the sources disagree, or because there is
-                only one.
+            decide: the source that a person chose, because the sources disagree or because only one
+                exists.
             kills: whether the draft makes an accepted program fail.
             same_values: whether the edits change only how values are stored, and no value.
 
@@ -252,7 +252,7 @@ class Annotator(Closable):
 
 
 def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
-    """Facts about how a case was made, for its record."""
+    """The facts about how a case was made, for its record."""
     edits: Sequence[Edit] = draft.edits
     by = [source.name for source in proposal.sources if source.agrees]
     return {
@@ -280,7 +280,7 @@ def _why_no_gold(proposal: Proposal) -> str:
 
 
 def refusals(preview: Preview) -> list[str]:
-    """Why a preview is only saved if forced: its doubts, and the rules that it breaks."""
+    """Why a preview is saved only on explicit request: its doubts, and the rules that it breaks."""
     broken = [
         f"rule {finding.rule}: {finding.message}"
         for finding in preview.findings

@@ -39,8 +39,9 @@ class Moved:
 def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     """Why the formulas of a case's gold cannot give the answer; empty if they can.
 
-    They can if every answer cell in which the gold differs from the input holds a formula, and if
-    the formulas refer to every cell that the edits fill outside the used range of its sheet.
+    The formulas can give the answer if every answer cell in which the gold differs from the input
+    holds a formula, and if the formulas refer to every cell that the edits fill outside the used
+    range of its sheet.
 
     Raises:
         WorkbookError, PositionError: the workbooks cannot be read.
@@ -121,7 +122,7 @@ def moved_cells(
 ) -> tuple[Moved, ...]:
     """Cells of the answer that differ between two golds of a task, by the default rules.
 
-    A cell that could not be computed in one of them does not count as moved.
+    A cell that could not be computed in one of the golds does not count as changed.
 
     Raises:
         WorkbookError, PositionError: a gold cannot be read.

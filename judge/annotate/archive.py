@@ -3,7 +3,7 @@
 Records are appended one by one, files are replaced as a whole, and both are on the disk when a
 function here returns. A suite may come from a stranger, with its records and drafts. Opening a
 suite finishes saves that a crash interrupted, which writes files. The record of such a save is
-obeyed only if it is one that the judge itself could have written.
+followed only if the judge itself could have written it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Draft:
         task_id: the task.
         number: number of the case that the draft becomes.
         author: who works on it.
-        replaces: revision of the case that it will replace; None for a new case.
+        replaces: revision of the case that the draft will replace; None for a new case.
         base: the case that it started from.
         edits: the changes of the input since then, in order.
         answers: the changes of the gold that were made by hand.
@@ -311,7 +311,7 @@ def _is_case_path(name: object) -> bool:
 
 
 def check_draft(path: Path, head: Mapping[str, Any], steps: list[dict[str, Any]]) -> None:
-    """Checks that the lines of a draft are ones that the judge could have written.
+    """Checks that the judge could have written the lines of a draft.
 
     Raises:
         StoreError: they are not valid; says which field is wrong.

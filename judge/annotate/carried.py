@@ -1,8 +1,8 @@
 """Relations that derive the answer to a changed input from the old answer, without a new gold.
 
 If a key is renamed everywhere, it is renamed in the answer, and nothing else changes. A remark next
-to a table changes nothing at all. A program with another answer contradicts itself, whatever the
-question is. Each relation is an entry of :data:`RELATIONS`.
+to a table changes nothing at all. A program that gives another answer contradicts itself, whatever
+the question is. Each relation is an entry of :data:`RELATIONS`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Material:
         return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
-        """Whether a key contains other keys, which would keep their names if it was renamed."""
+        """Whether a key contains other keys, which keep their names when the key is renamed."""
         if len(_SEPARATOR.split(text)) > 1:
             return True
         return any(
@@ -126,7 +126,7 @@ class Material:
         )
 
     def may_rename(self, text: str, others: Sequence[str]) -> bool:
-        """Whether a key can be renamed: nothing but its cells mentions the key, or a part of it.
+        """Whether a key can be renamed: only its own cells mention the key or a part of it.
 
         Args:
             text: the key.
@@ -186,7 +186,7 @@ def _unchanged(answer: Values) -> Values:
 
 
 def _terms(group: Group) -> list[list[str]]:
-    """The strings of a column; then, for each position, their parts between separators."""
+    """The strings of a column and then, for each position, their parts between separators."""
     texts = [value for value in group.values() if isinstance(value, str)]
     split = [_SEPARATOR.split(text) for text in texts]
     width = min((len(parts) for parts in split), default=0)
@@ -270,7 +270,7 @@ _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|e
 
 
 def _longer(key: str) -> str:
-    """A longer key that sorts right after this one: Anna, Annan; RP-3, RP-31."""
+    """Makes a longer key that sorts right after this one: Anna, Annan; RP-3, RP-31."""
     last = key[-1]
     if last.isdigit():
         return f"{key}1"
@@ -325,7 +325,7 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 def _with_beginning(key: str) -> str:
-    """A longer key that ends with this one: Ann, Joann."""
+    """Makes a longer key that ends with this one: Ann, Joann."""
     if key.isupper() or not key[0].isalpha():
         return f"X{key}"
     return f"Jo{key[0].lower()}{key[1:]}"
@@ -482,7 +482,7 @@ def _swaps(table: Table, pairs: Pairs) -> tuple[Edit, ...]:
 
 
 def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Values]:
-    """The answer after rows were swapped: its areas along the table have the same rows swapped."""
+    """The answer after rows were swapped: the same rows are swapped next to the table."""
     rows = dict(pairs) | {second: first for first, second in pairs}
 
     def carry(answer: Values) -> Values:
@@ -692,7 +692,10 @@ _ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|be
 
 
 def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """Multiplies all amounts by 1.25; the answer has to scale, or not, as with a factor of 10."""
+    """Multiplies all amounts by 1.25.
+
+    The answer has to scale if it scales with a factor of 10, and only then.
+    """
     del rng
     question = material.instruction.casefold()
     if material.subject.limits or _ROUNDED.search(question):

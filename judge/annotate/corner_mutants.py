@@ -1,7 +1,7 @@
-"""Mutators that set inputs of an answer to values that programs written for one input miss.
+"""Mutators that set inputs to values that a program written for a single input does not expect.
 
 Each mutator changes one or two cells of a group of constants
-(:class:`judge.annotate.support.Group`), so that no other change hides its effect on the answer.
+(:class:`judge.annotate.support.Group`), so that no other change hides the effect on the answer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _swapped(pattern: re.Pattern[str], text: str) -> str:
 
 
 def text_shapes(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Changes a string: a longer or shorter number, a decimal, no number, a word more or less."""
+    """Changes a string: lengthens, shortens or removes a number in it; adds or removes a word."""
     del subject
     rows = [row for row in _texts(group) if len(_text(group, row)) > 2]
     with_numbers = [row for row in rows if _NUMBER_RUN.search(_text(group, row))]
@@ -229,7 +229,7 @@ def _partners(group: Group, subject: Subject) -> list[Group]:
 
 
 def _minority(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts a value of the rarer kind into one more row, such as text among dates.
+    """Puts a value of a column's rarer kind into one more row, such as text among dates.
 
     In a column of only numbers or dates, the value is "n/a".
     """
@@ -302,7 +302,7 @@ def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 def _other_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Looks up another key of the same table: the first, the last, or one in the middle."""
+    """Changes a lookup to another key of the table: the first, the last, or a middle one."""
     if group.is_looked_up:
         return
     for other in _partners(group, subject)[:2]:
@@ -352,7 +352,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _bounds(group: Group, subject: Subject) -> list[float]:
-    """Limits of bands that another column lists in ascending order: its second and last number."""
+    """Limits of bands that another column lists in ascending order: the second and the last."""
     factors: list[float] = []
     for other in subject.groups:
         values = [value for value in other.values() if _is_number(value)]

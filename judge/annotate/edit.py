@@ -70,8 +70,8 @@ def refresh(
 ) -> Refreshed:
     """Gives the formulas that depend on changed cells their new values.
 
-    An outdated value must not stay: programs that read the workbook would take it for the current
-    one. A formula that no engine can compute is left without a value, and reported.
+    An outdated value must not stay, because programs that read the workbook would take it for the
+    current value. A formula that no engine can compute is left without a value, and reported.
 
     Args:
         data: the workbook after the change.
@@ -148,8 +148,8 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
 
     For an array formula, all cells that it fills are included.
 
-    A formula counts as dependent if its text does not show its references (names, tables,
-    INDIRECT), or if its value changes without any change of a cell.
+    A formula also counts as dependent if its text does not show its references (names, tables,
+    INDIRECT), or if its value can change although no cell changes.
 
     Raises:
         WorkbookError: a sheet cannot be read, or array formulas fill more cells than the limit.
@@ -231,7 +231,7 @@ def _sheet_of(reference: Reference, home: str, names: dict[str, str]) -> str | N
 
 
 class _Touched:
-    """Cells by sheet and column, with sorted rows, so that a rectangle is searched quickly."""
+    """Cells by sheet and column, with sorted rows, to find the cells of a rectangle quickly."""
 
     def __init__(self, cells: Iterable[CellRef]) -> None:
         self.cells: set[CellRef] = set()

@@ -292,7 +292,7 @@ class GoldMaker:
             base: the case that the edits begin from.
             edits: changes of its input.
             references: solutions that are known to be right.
-            answers: cells of the gold that are set by hand, whatever the sources give.
+            answers: cells of the gold that are set by hand, whatever answer the sources give.
             input_data: the input with these edits, if it was made elsewhere; the references and the
                 proposed case get exactly this file.
             edited: the input with these edits, if they were already applied.
@@ -301,7 +301,7 @@ class GoldMaker:
                 is a source too.
             carried_answer: the values of the answer that follow by a relation from the answer of
                 the base case; they are a source too.
-            is_certain: whether the relation wins if the gold's formulas disagree with it.
+            is_certain: whether the relation takes precedence over the gold's formulas.
             decide: name of the source whose side gives the gold; if empty, the side with the most
                 independent sources gives it.
 
@@ -380,7 +380,7 @@ class GoldMaker:
     def _sides(
         self, task: Task, sources: Sequence[GoldSource], golds: Mapping[int, bytes]
     ) -> list[list[int]]:
-        """The sides, as indices of sources that agree; ordered by their first sources."""
+        """The sides, each as the indices of sources that agree, ordered by their first sources."""
         sides: list[list[int]] = []
         for number in golds:
             for side in sides:
@@ -571,7 +571,7 @@ def _with_kept_relations(
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
-    """The side whose answer becomes the gold: the chosen one, or the one with most sources."""
+    """The side whose answer becomes the gold: the chosen side, or the side with most sources."""
     if decide:
         for side in sides:
             if any(sources[number].name == decide for number in side):

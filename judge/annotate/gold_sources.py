@@ -1,7 +1,7 @@
 """The sources of a gold: their answers, their independence from each other, and their vote.
 
-A program that writes the gold's own formula into the workbook only repeats the gold: it is right
-exactly where the formula is right. All such sources together count as one.
+A program that writes the gold's own formula into the workbook only repeats the gold: the program is
+right exactly where the formula is right. All such sources together count as one source.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 def skeleton(formula: str) -> str:
     """A formula's functions, operators and constants, without its references.
 
-    Two formulas have the same skeleton if they differ only in the extent of their ranges, or in how
-    they write FALSE.
+    Two formulas have the same skeleton if they differ only in the size of their ranges, or in the
+    way in which FALSE is written.
     """
     pieces = []
     words = iter(tokens(formula.removeprefix("=")))
@@ -157,7 +157,7 @@ class Proposal:
         moved: cells of the answer whose value differs from the base case's gold.
         notes: lines for people.
         sides: the sources grouped by their answers; the side of the gold comes first.
-        decided: the source that a person chose to decide between the sides, or empty.
+        decided: the source whose side a person chose, or empty.
     """
 
     input: bytes

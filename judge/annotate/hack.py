@@ -1,4 +1,4 @@
-"""Checks whether a workbook is a valid case and breaks accepted solutions, as it is meant to."""
+"""Checks whether a workbook is a valid case on which accepted solutions fail, as intended."""
 
 from __future__ import annotations
 

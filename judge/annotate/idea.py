@@ -29,8 +29,8 @@ FROM_MODEL = "model"
 """The mutator name of ideas that a chat model proposed."""
 
 REPEATS_KEYS = "it repeats or moves rows of a table in which keys are looked up"
-"""Why correct solutions may differ on an idea: it is unclear which of several rows with a key
-counts."""
+"""Why correct solutions may differ on an idea: it is unclear which of several rows with the same
+key counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Idea:
         relation: what follows if a program's answer differs from its answers to all twins.
         premise: a change that should not change the answer. This idea is not tested on programs
             whose answer does change.
-        word: the word that this idea puts in place of ``plain``; a twin may have another word
-            there. Answers are compared after these words were replaced by ``plain``.
+        word: the word with which this idea replaces ``plain``; a twin may have another word there.
+            Before answers are compared, these words are replaced by ``plain``.
         plain: the word of the base case.
         carried: the answer that follows from the base case's answer, if the idea is a relation.
     """

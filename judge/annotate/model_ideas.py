@@ -1,7 +1,7 @@
 """Asks a chat model for counterexamples to a program, as cell edits.
 
 The model is given the question, the input and the program, never a gold. Its proposals are ideas
-like any others: they are examined in the same way, and decide nothing.
+like any others: they are examined in the same way, and do not decide anything.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def ask_for_ideas(
         most: how many proposals to request.
 
     Returns:
-        The ideas, and one line for each proposal that cannot be used as one.
+        The ideas, and one line for each proposal that cannot be used.
 
     Raises:
         InferenceError: no reply could be obtained.

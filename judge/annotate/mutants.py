@@ -230,8 +230,8 @@ _REPEATING = frozenset(
     {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
     | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
 )
-"""Mutators that repeat or move rows. Their answers are disputed in a lookup table, where keys are
-unique."""
+"""Mutators that repeat or move rows. If the rows belong to a lookup table, whose keys should be
+unique, correct solutions may give different answers."""
 
 CONTESTED = frozenset(
     {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
@@ -425,7 +425,7 @@ def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mu
 
 
 def _fractions(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    """Puts decimals into some rows and the last one, which programs use to find the data's end."""
+    """Puts decimals into some rows and the last row, by which programs find the data's end."""
     edits: list[Edit] = []
     for column in table.inputs(Kind.NUMBER):
         rows = [

@@ -2,8 +2,8 @@
 
 If neither formulas nor references give the answer for a new input, a program can still be compared
 with itself. The order of the rows must not change a sorted list; a word in another letter case is
-either the same word or a different one; a list that holds each key once must continue to do so. A
-broken relation does not tell what the right answer is; a person has to decide that.
+either the same word or a different one; a list that contains each key once must still do so. A
+broken relation does not show what the right answer is; a person has to decide this.
 """
 
 from __future__ import annotations

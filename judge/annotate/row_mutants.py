@@ -121,7 +121,7 @@ def _room(subject: Subject, table: Table) -> int:
 
 
 def is_along(area: CellRange, table: Table) -> bool:
-    """Whether an area of the answer is next to or in at least half of a table's rows."""
+    """Whether an area of the answer is in, or next to, at least half of a table's rows."""
     return area.sheet == table.sheet and 2 * _overlap(area, table) >= len(table.rows)
 
 
@@ -154,7 +154,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Inserts a row before the last one of a table, so that references to the table grow with it.
 
     Unlike rows below the table, the row is within the ranges of the formulas, so the gold's
-    formulas give the answer. A program with the row numbers of the given input built in does not
+    formulas give the answer. A program that contains the row numbers of the given input does not
     read the last row. If keys are looked up, one lookup is set to the last key.
     """
     for table in subject.tables[:MAX_INSERTED]:
@@ -208,7 +208,7 @@ def _group_at(subject: Subject, ref: CellRef) -> Group | None:
 
 
 def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random) -> list[Edit]:
-    """Sets one lookup to the key in the table's last row, which the inserted row moved down."""
+    """Sets one lookup to the key in the last row of the table, which the insertion moved down."""
     columns = {column.number for column in table.columns}
     for keys in subject.groups:
         if not keys.is_looked_up or keys.sheet != table.sheet or keys.column not in columns:
@@ -431,7 +431,7 @@ _SCALE = 10
 
 
 def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Puts decimals into a row that add up to exactly a limit, but to less in floating point.
+    """Puts decimals into a row whose sum is exactly a limit, but lower in floating point.
 
     If the limit is in the row, the same row times ten has the same answer, and its sum is exact.
     """
@@ -492,7 +492,7 @@ MAX_TRIED = 150
 
 
 def short_sum(limit: float) -> tuple[float, float, float] | None:
-    """Three numbers with one decimal that add up to a limit, but to less in floating point."""
+    """Three numbers with one decimal whose sum is exactly a limit, but lower in floating point."""
     tenths = round(limit * _SCALE)
     if not 20 <= tenths <= 10**6 or abs(tenths / _SCALE - limit) > 1e-12:
         return None

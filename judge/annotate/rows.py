@@ -48,7 +48,7 @@ MAX_NAME_LENGTH = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """The part of a package after a function has rewritten the text of every formula in it."""
+    """A part of a package after a function has rewritten the text of every formula in it."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())
@@ -170,7 +170,7 @@ def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]
 
 
 RowMap = Callable[[int, int], tuple[int, int] | None]
-"""Maps the first and last row of a span to their new numbers; None if the span was deleted."""
+"""Maps the first and the last row of a span to their new numbers; None if the span is deleted."""
 
 _STAYING = {
     "drawing": "pictures and charts stay where they are on the sheet",

@@ -54,7 +54,7 @@ MIN_SECOND = 3
 """How many cells of the answer the second changed case must change."""
 
 EXAMPLES = 5
-"""How many answers a column of the input may hold as examples."""
+"""How many answers, as examples, a column of the input may already contain."""
 
 FAR_ROWS = FAR_COLUMNS = 10
 """Data that begins below this row or right of this column is far from A1."""
@@ -331,7 +331,8 @@ def _leftovers(
 ) -> Iterator[BrokenRule]:
     """Yields columns that the task fills, but that the input already fills in many rows.
 
-    If the gold fills no blank of a column, it is edited in place; its values are not leftovers.
+    If the gold fills no blank cell of a column, the column is edited in place, and its values are
+    not leftovers.
     """
     agree = comparator(get_profile("standard"))
     gold, before = case.gold.cells(gold_range), case.input.cells(input_range)
@@ -394,7 +395,7 @@ def _recorded(
 RULES_OF_OTHER_SIGNS = frozenset(
     {"readable", "first-change", "answers-differ", "near-a1", "recorded"}
 )
-"""Rules that another sign covers, or that do not concern golds."""
+"""Rules that another sign covers, or that are not about golds."""
 
 
 def edited(

@@ -1,7 +1,7 @@
 """Measures the strength of a suite's cases: which wrong solutions each case kills.
 
-Wrong solutions are made from right ones, with mistakes that people and models make. Each mutant
-differs in one place; a case is useful if it distinguishes mutants from the right solution.
+Wrong solutions are made from right ones, by adding mistakes that people and models make. Each
+mutant differs in one place; a case is useful if it distinguishes mutants from the right solution.
 """
 
 from __future__ import annotations
@@ -410,7 +410,7 @@ class TaskStrength:
 
     @property
     def unprotected(self) -> str:
-        """Why no case protects the task from wrong solutions; empty if a case does."""
+        """Why no case protects the task from wrong solutions; empty if some case does."""
         if self.untouched_passes:
             return "an untouched input passes"
         if self.programs > 1 and not any(self.kills.values()):

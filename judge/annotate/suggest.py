@@ -46,13 +46,14 @@ __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 _Outcome = TypeVar("_Outcome")
 
 MAX_TOGETHER = 12
-"""How many ideas are tried in one workbook; most kill nothing, and are rejected together."""
+"""How many ideas are tried in one workbook. Most ideas kill no program, so that all ideas in a
+workbook can usually be rejected at once."""
 
 MAX_EDITS_TOGETHER = 40
 """An idea with more edits than this is not tried together with others."""
 
 MAX_CELLS = 4_000_000
-"""Limit on the cells in the workbooks of all ideas; they take about a minute of processor time.
+"""Limit on the cells in the workbooks of all ideas; so many take about a minute of processor time.
 
 Each idea is tried in copies of the input and of the gold, which are computed and compared whole.
 """
@@ -69,7 +70,7 @@ _FAMILIES = (
     frozenset({"spaces", "nbsp", "key-with-blank"}),
     frozenset({"renamed-key", "other-prefix"}),
 )
-"""Families of mutators: those of one family find the same mistakes."""
+"""Families of mutators; the mutators of a family find the same mistakes."""
 
 
 def _family(mutator: str) -> str:
@@ -348,7 +349,7 @@ class Suggester(Closable):
             return examine(together)
 
     def _harmless(self, together: _Together) -> tuple[str, frozenset[tuple[str, int]]]:
-        """Checks whether ideas, tried in one workbook, are harmless: no program fails on it.
+        """Checks whether ideas that are tried in one workbook are harmless: no program fails on it.
 
         Returns:
             Why none of them becomes a suggestion, or empty; and the recorded rows of the answer
@@ -401,7 +402,10 @@ class Suggester(Closable):
         )
 
     def _has_cells(self, pairs: int = 1) -> bool:
-        """Whether the limit allows this many more pairs of workbooks; the first one always fits."""
+        """Whether the limit on cells allows this many more pairs of workbooks.
+
+        It always allows a first pair.
+        """
         is_first = pairs == 1 and not self._cells_taken
         return is_first or self._cells_taken + pairs * self._idea_cells <= MAX_CELLS
 
@@ -483,9 +487,9 @@ class Suggester(Closable):
         return self._examined(idea, proposal, keeping)
 
     def _is_kept_by_programs_alone(self, proposal: Proposal) -> bool:
-        """Whether every program keeps a relation that the gold's formulas, the only source, break.
+        """Whether all programs keep a relation that the gold's formulas, the only source, break.
 
-        If the relation does not hold for the question, the programs would break it too.
+        If the relation did not hold for the question, the programs would break it too.
         """
         carried = next((source for source in proposal.sources if source.name == CARRIED), None)
         if carried is None or carried.data is None or proposal.agreeing != (FORMULAS,):
@@ -525,7 +529,7 @@ class Suggester(Closable):
         return self._itself.repeated(proposal.input, self._victims)
 
     def _by_relation(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """The suggestion for an idea without a source, from whether each program is consistent."""
+        """The suggestion for an idea without a source, by the consistency of each program."""
         assert self._itself is not None
         reason, family = idea.relation, _family(idea.mutator)
         try:

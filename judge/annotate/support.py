@@ -1,9 +1,9 @@
 """The cells on which an answer depends, where a change of the input can matter.
 
 They come from two sources: the references in the gold's formulas, direct and through other
-formulas; and the cells that accepted programs read. To record these, a program is run once more
-with a tracing layer. The output of that run is discarded, so that tracing cannot change a verdict.
-The report comes from a program that is not trusted, so its size is limited.
+formulas; and the cells that accepted programs read. To record the cells that a program reads, it is
+run once more with a tracing layer. The output of this run is discarded, so that tracing cannot
+change a verdict. The report comes from an untrusted program, so its size is limited.
 """
 
 from __future__ import annotations

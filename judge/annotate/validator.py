@@ -37,7 +37,7 @@ from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, open_workbook
 
 _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
-"""Mutators that write text differently, which breaks the question if it names the text."""
+"""Mutators that change how text is written, which contradicts a question that names the text."""
 
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
@@ -231,7 +231,7 @@ class SelfComparison:
     def _compared(
         self, twin: Twin, idea: Idea, program: Submission, output: bytes
     ) -> Judgement | None:
-        """Compares an answer with the program's answer to a twin; None if there is none."""
+        """Compares an answer with the program's answer to a twin; None without such an answer."""
         expected: bytes | None = self._base.gold
         if twin.edits:
             expected = self._answer(program, self._edited(twin.edits), twin.word, idea.plain)

@@ -1,7 +1,8 @@
 """Ranks suggestions, so that a person sees the most useful first, and finds doubtful ones. Pure.
 
-A suggestion is worth more the more likely its input is, and the more independent sources agree on
-its answer. If the answer comes only from a formula of the gold that is doubtful, it is worth less.
+The more likely the input of a suggestion is, and the more independent sources agree on its answer,
+the more it is worth. If the answer comes only from a formula of the gold that is doubtful, it is
+worth less.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
 
 
 def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
-    """Why the gold's formula is doubtful as the only source of a suggestion; empty if it is not.
+    """Why the gold's formula is a doubtful source if it is a suggestion's only one; or empty.
 
     Args:
         suggestion: the suggestion.
@@ -151,7 +152,7 @@ def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
 
 
 def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) -> str:
-    """Why the gold's formulas are doubtful as the only source of an answer; empty if they are not.
+    """Why the gold's formulas are a doubtful source if they are an answer's only one; or empty.
 
     Args:
         idea: the changes.

@@ -172,7 +172,7 @@ class DraftTask:
 
 
 class DraftKind(abc.ABC):
-    """The differences between the kinds of suites that people write.
+    """Everything in which the kinds of suites that people write differ.
 
     Attributes:
         name: the name that the kind is chosen by.
@@ -316,12 +316,12 @@ def kind_named(name: str) -> DraftKind:
 
 
 def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> DraftKind:
-    """The kind of the suite in a folder, or the kind of one of its tasks.
+    """Determines the kind of the suite in a folder, or of one of its tasks.
 
     Args:
         root: the folder.
-        options: an author's options for a task; if the suite can have several kinds, the first kind
-            that one of the options belongs to is chosen.
+        options: an author's options for a task. If the suite can have several kinds, they select
+            the first kind to which one of the options belongs.
 
     Raises:
         SuiteError: it is not a suite that can be written to.

@@ -258,7 +258,8 @@ def _output_name(suite: Suite, task: Task, case: TestCase) -> str:
         if named is not None and named[1] == case.number and "/" not in name:
             return name
     raise UsageError(
-        f"{suite.root}: outputs of case {case.number} of task {task.id} have no name of their own",
+        f"{suite.root}: outputs of case {case.number} of task {task.id} "
+        "have names that do not distinguish them from others",
         hint="Suites of this format cannot be exported to Harbor.",
     )
 

@@ -395,7 +395,7 @@ def _item_of_call(call: ast.Call) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise _NotReadError(f"line {call.lineno}: an argument is not a literal") from error
     if any(part.arg is None for part in call.keywords):
-        raise _NotReadError(f"line {call.lineno}: arguments are not written out")
+        raise _NotReadError(f"line {call.lineno}: the arguments are not literals")
     weight = named.get("weight", 1.0)
     if not isinstance(weight, int | float) or weight < 0:
         raise _NotReadError(f"line {call.lineno}: the weight is not a number from 0 on")

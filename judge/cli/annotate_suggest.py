@@ -202,7 +202,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 class _Search:
-    """Measures the time of a search against its limit, and shows its progress.
+    """Compares the time of a search with its limit, and shows its progress.
 
     Args:
         limit_s: seconds after which no further idea is examined; None for no limit.

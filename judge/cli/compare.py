@@ -235,7 +235,7 @@ def print_finding(
 
 
 def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]:
-    """Yields lines that show a difference: what is required, in words, then expected and found.
+    """Yields lines that show a difference: the requirement, and the expected and the found value.
 
     Args:
         difference: the record of the difference.
@@ -258,6 +258,6 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 
 
 def _short(value: object) -> str:
-    """A value on one line, shortened if it is long; ``--json`` has all of it."""
+    """A value on one line, shortened if it is long; ``--json`` shows all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

@@ -101,7 +101,7 @@ class Choice:
     Attributes:
         yes: whether all proposals are kept.
         keep: numbers of the proposals to keep, as typed, such as ``1,3``; None if not given.
-        propose: the file that the proposals are written to, instead of adding anything.
+        propose: the file to which the proposals are written; nothing is then added.
     """
 
     yes: bool
@@ -109,7 +109,7 @@ class Choice:
     propose: Path | None
 
     def refuse(self) -> None:
-        """Refuses these options in a command that proposes nothing.
+        """Refuses these options in a command that makes no proposals.
 
         Raises:
             UsageError: one of the options was given.
@@ -121,7 +121,7 @@ class Choice:
             )
 
     def ask(self, proposals: Proposals, *, terminal: bool) -> tuple[Proposal, ...] | None:
-        """Shows the proposals; returns the kept ones, or None if they were only written down.
+        """Shows the proposals; returns those to keep, or None if they were only written to a file.
 
         Args:
             proposals: the proposals.
@@ -187,7 +187,7 @@ _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
     "multiple_tables": ("tables", {True: "several", False: "one", None: "?"}),
     "non_standard_table": ("non-standard", {True: "yes", False: "no", None: "?"}),
 }
-"""Name of a note that reviews require -> its column heading, and how its values are shown."""
+"""Name of a note that reviews require -> its column heading, and the words for its values."""
 
 
 _field_options = together(

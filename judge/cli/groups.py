@@ -1,6 +1,6 @@
-"""Groups of commands whose modules are imported when one of their commands is called.
+"""Groups of commands; the module of a command is imported only when the command is called.
 
-The help of a group shows the lines that are written here, and imports none of the modules.
+The help of a group shows the lines that are written here, without importing any of the modules.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class AnnotateGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Runs the command that opens the page if the first word is not a command but a suite."""
+        """If the first word is a suite and not a command, runs the command that opens the page."""
         if args and args[0] not in self.lazy:
             args = [self.default, *args]
         return super().resolve_command(ctx, args)

@@ -18,11 +18,11 @@ from judge.core.option import Section
 from judge.errors import did_you_mean
 
 MAX_FLAT = 12
-"""The most options that a command may have without dividing them into sections."""
+"""How many options a command may have before they have to be divided into sections."""
 
 FIRST = "Used most"
 OTHER = "Other"
-"""Section of options that name none; a test makes sure that it stays empty."""
+"""Section of options that do not name a section; a test makes sure that it stays empty."""
 
 _COLUMN = 30
 _SENTENCE = 200
@@ -43,7 +43,7 @@ class Page:
 
 
 class SectionedOption(click.Option):
-    """An option that knows which section of the help page shows it.
+    """An option with the section of the help page that shows it.
 
     Args:
         names: as for ``click.Option``.
@@ -57,11 +57,11 @@ class SectionedOption(click.Option):
 
 
 class OneOf(click.Choice[str]):
-    """A choice between names; the error for a misspelt name suggests the nearest one.
+    """A choice between names; the error for a misspelt name suggests the most similar name.
 
     Args:
-        names: the names, or a function that returns them, for names from a registry that should
-            only be imported when they are needed.
+        names: the names, or a function that returns them if they come from a registry, which should
+            be imported only when it is needed.
         noun: what the error message calls such a name.
     """
 
@@ -119,7 +119,7 @@ class HelpCommand(click.Command):
 
 
 class HelpGroup(HelpCommand, click.Group):
-    """A group of such commands; the error for an unknown command suggests the nearest one.
+    """A group of such commands; the error for an unknown command suggests the most similar name.
 
     Args:
         examples, first: the attributes of its :class:`Page`.
@@ -181,7 +181,7 @@ class LazyGroup(HelpGroup):
 
     @property
     def lazy(self) -> dict[str, tuple[str, str, str]]:
-        """Name of a command -> its module, its attribute there, and its line in the overview."""
+        """Name of a command -> its module, its attribute in it, and its line in the overview."""
         return {name: row for rows in self._rows.values() for name, row in rows.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -98,8 +98,8 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
 }
 """Section title -> name of a command -> its module, its attribute, its line in the overview.
 
-Modules are imported when they are used: `judge --help` must not pay for Docker, the readers, or an
-HTTP client.
+Modules are imported when they are used, so that `judge --help` does not spend time on importing
+Docker, the readers, or an HTTP client.
 """
 
 COMMANDS = {name: row for rows in COMMANDS_BY_TITLE.values() for name, row in rows.items()}
@@ -166,7 +166,7 @@ def _run(arguments: list[str] | None) -> int:
 def _leave_quietly() -> int:
     """Ends quietly if the reader of our output (`head`, a pager) has closed the pipe.
 
-    The command did not finish, so that its real exit code is unknown; 0 would be wrong.
+    As the command did not finish, its real exit code is unknown, and 0 would be wrong.
     """
     drop_output()
     return BROKEN_PIPE_EXIT_CODE

@@ -1,4 +1,4 @@
-"""Options of commands: how they are made, and how their values are read.
+"""Makes the options of commands, and reads their values.
 
 :func:`options_of` turns the options that a dataclass declares (:mod:`judge.core.option`) into
 options of a command. Options that only commands have are declared here or at the command, with
@@ -312,7 +312,7 @@ def _account() -> str:
 
 
 def read_corrections(options: dict[str, Any]) -> Path | None:
-    """Removes the options of :func:`corrections_options`; returns the corrections to apply."""
+    """Removes the options of :func:`corrections_options`, and returns the corrections to apply."""
     own, certified = options.pop("corrections"), options.pop("certified")
     folder: Path | None = options.pop("corrections_from")
     if certified:
@@ -338,7 +338,7 @@ def read_checker_options(options: dict[str, Any]) -> dict[str, object]:
 
 
 def read_limits(options: dict[str, Any]) -> Limits:
-    """Removes the limit options and returns the limits; options win over the YAML file.
+    """Removes the limit options and returns the limits; options override the YAML file.
 
     Raises:
         UsageError: the YAML file holds an unknown field or a value that is not a number.

@@ -249,7 +249,7 @@ class AttackedBackend:
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
-        runtime: what the backend runs on, in words for people.
+        runtime: the software on which the backend runs, in words for people.
         outcomes: the outcome of each attack; attacks that were never tried are left out.
         isolation: how a run is isolated, such as ``user`` -> ``without capabilities, …``.
         problem: why the self-test could not be finished; empty if it was finished.

@@ -4,10 +4,10 @@ By default, SIGTERM and SIGHUP end Python immediately and leave containers, temp
 half-written files behind. Here they end a command as Ctrl-C does, by an exception in its main
 thread.
 
-The exception is raised wherever that thread happens to be. During an import, Python may replace it
-with another exception; :func:`ending_in` therefore searches an exception's causes for the signal.
-While an object is being destroyed, or a callback of a weak reference runs, Python only prints the
-exception and continues; the signal is then sent again.
+The exception is raised at whatever point that thread has reached. During an import, Python may
+replace it with another exception; :func:`ending_in` therefore searches an exception's causes for
+the signal. While an object is being destroyed, or a callback of a weak reference runs, Python only
+prints the exception and continues; the signal is then sent again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def ending_by_signals() -> Iterator[None]:
 
 
 def ending_in(error: BaseException) -> KeyboardInterrupt | None:
-    """Returns the signal or Ctrl-C that an exception is, or was caused by; None for others."""
+    """Returns the signal or Ctrl-C that an exception stands for or has as a cause, or None."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
     while todo:
@@ -92,8 +92,8 @@ def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> N
 def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine like :func:`asyncio.run`; SIGTERM and SIGHUP cancel it, as Ctrl-C does.
 
-    An exception raised by a signal handler could hit the event loop at any point. When cancelled,
-    every task ends in an orderly way and saves what it has.
+    An exception raised by a signal handler could hit the event loop at any point. A task that is
+    cancelled ends in an orderly way and saves its results so far.
 
     Raises:
         Ended: SIGTERM or SIGHUP was received.

@@ -47,7 +47,7 @@ def verdict_piece(code: str | None) -> Piece:
 
 
 def print_run(run: ScoredRun, console: Console | None = None) -> None:
-    """Prints scores by instruction type, verdict counts, and what was left out."""
+    """Prints scores by instruction type, counts of verdicts, and the cases that were left out."""
     console = console or make_console()
     report = run.report
     identity = report["run"]
@@ -82,7 +82,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
 
 
 def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> None:
-    """Prints how many cases failed, the first of them with causes, and what to do next."""
+    """Prints how many cases failed, the causes of the first ones, and what to do next."""
     console = console or make_console()
     for run in runs:
         for line in _failures(run):

@@ -213,7 +213,10 @@ class JudgePlugin(WorkerPlugin):
         self._recipe = recipe
 
     def setup(self, worker: Any) -> None:
-        """Opens everything and watches tasks on threads; the worker introduces itself meanwhile."""
+        """Starts threads that open sandbox and engines, and that watch tasks.
+
+        Meanwhile, the worker can already introduce itself.
+        """
         self._ended = threading.Event()
         if self._version == __version__:
             threading.Thread(target=self._open, daemon=True).start()

@@ -174,7 +174,7 @@ def _lacking(gold: _Drawn, output: _Drawn) -> list[str]:
 
 
 class ChartsChecker(UnjudgedChecker):
-    """Gives no verdict, but measures how much of the gold's charts an output has."""
+    """Measures how much of the gold's charts an output has; gives no verdict."""
 
     name = "charts"
 

@@ -72,7 +72,7 @@ class Examination:
         units: how many units (cells, keys, rules …) are compared.
         uncached_formulas: how many of them are formulas without a stored value.
         not_calculated: how many of those formulas no engine could compute.
-        notes: where the judge reads the suite differently from its exact words.
+        notes: where the judge does not take the suite at its exact words.
         doubts: reasons why the case may test little, one line for each.
     """
 
@@ -106,7 +106,7 @@ class ComparedValue:
         rule: the expected type and tolerance, in a few words.
         expected: the gold as JSON, shortened if it is long.
         found: the value in the answer, in the same form; None if the answer has no such value.
-        kind: the checker's word for what is wrong with it; empty if it agrees.
+        kind: the checker's word for what is wrong with the value; empty if it agrees.
         detail: a remark for people, if the two values do not explain the difference.
     """
 
@@ -239,7 +239,7 @@ class Checker(abc.ABC):
         """
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
-        """Measures an answer to a task that is left out, and therefore has no verdict.
+        """Measures an answer to a task that is left out and therefore has no verdict.
 
         Returns:
             What is recorded next to the reason, without any effect on results; None if nothing is
@@ -281,7 +281,7 @@ class Checker(abc.ABC):
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
 
     def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:  # noqa: ARG002
-        """Returns a partial correct answer taken from a gold, and the ids of the items it decides.
+        """Returns a correct partial answer from a gold, and the ids of the items that it decides.
 
         By default None: golds are complete answers, or no answers at all.
 
@@ -295,8 +295,8 @@ class Checker(abc.ABC):
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
         """Returns the cells that hold an answer; none by default, as whole files are compared.
 
-        The cells are located but not read: a caller that needs more of the workbook can read
-        everything in one pass.
+        The cells are located but not read, so that a caller that needs more of the workbook can
+        read everything in one pass.
 
         Raises:
             PositionError: the task names a position that the gold does not have.

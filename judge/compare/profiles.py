@@ -14,7 +14,7 @@ class TextNumbers(enum.StrEnum):
     """When text such as "12" counts as the number that it shows."""
 
     PLAIN = "plain"
-    """The text may only have digits, and perhaps a sign, a point, an exponent and outer spaces."""
+    """The text consists of digits, and optionally a sign, a point, an exponent and outer spaces."""
     NEVER = "never"
 
 
@@ -43,8 +43,8 @@ class Profile:
         decimals: to how many decimals numbers are rounded before they are compared; None to compare
             only by tolerance.
         noise: numbers agree if they differ by at most 1e-9 of the larger one and by less than this:
-            they are the same sum with a different rounding error. Distinct whole numbers are never
-            that close.
+            they are then taken for the same sum with different rounding errors. Distinct whole
+            numbers are never that close.
         relative_tolerance: numbers this close, relative to the larger one, agree even if they
             differ when rounded.
         absolute_tolerance: the same for numbers whose difference is at most this.
@@ -52,7 +52,7 @@ class Profile:
         booleans_are_numbers: whether TRUE is 1.
         dates_are_numbers: whether a date is its serial number.
         times_are_numbers: whether a time of day or a duration counts as the number of days that its
-            cell stores, and so agrees with that number under any other number format.
+            cell stores, and so agrees with this number in a cell with another number format.
         dates: how far two date-times may be apart.
         times: how far two times of day may be apart.
         errors_are_text: whether the error ``#N/A`` is the text "#N/A".
@@ -106,7 +106,7 @@ class Profile:
 
     @property
     def identity(self) -> str:
-        """A string for reuse keys that is equal for equal rules.
+        """A string for reuse keys that is the same for the same rules.
 
         If a change of the judge may change verdicts of a profile, the version of that profile is
         raised. A rule that was added later appears in the string only if it is set, so that earlier

@@ -2,7 +2,7 @@
 
 A desktop reports only facts. The verdict on an episode is decided by the checker of its task, from
 the file that the episode leaves. An exception (:class:`judge.errors.SandboxError`) means that the
-desktop broke, which is never the fault of the model or the person who works on it.
+desktop broke; this is never the fault of the model or the person who works on it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOME = "/home/user"
 
 
 class Signal(enum.StrEnum):
-    """A word with which a model may reply instead of an action, in either language."""
+    """A word with which a model may reply in place of an action, in both languages."""
 
     WAIT = "WAIT"
     FAIL = "FAIL"
@@ -170,7 +170,8 @@ class Observation:
             marks were not requested.
         cursor: position of the cursor, in pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: seconds that the last reading of the tree took, possibly an earlier one.
+        tree_s: seconds that the latest reading of the tree took, which may be from an earlier
+            observation.
         screenshot_s: seconds that the screenshot took.
     """
 
@@ -222,8 +223,8 @@ class ActionOutcome:
     Attributes:
         error: why it failed, for the model or the person: the end of a traceback, a time limit, a
             refusal; empty if it did not fail.
-        refused: whether it was not performed, because it is not permitted (``gui_only``) or is not
-            an action.
+        refused: whether it was refused, because it is not permitted (``gui_only``) or is not an
+            action.
         printed: the beginning of the output of its code.
         events: the first 1,000 mouse and keyboard events.
         settled: whether the desktop had settled at the end.
@@ -294,8 +295,8 @@ class Desktop(Protocol):
     def perform(self, action: Action) -> ActionOutcome:
         """Performs an action, and waits until the desktop has settled.
 
-        WAIT waits; FAIL and DONE do nothing. An action that fails does not raise; the outcome says
-        so.
+        WAIT waits; FAIL and DONE do nothing. If an action fails, no error is raised; the outcome
+        says so.
 
         Raises:
             SandboxError: the desktop broke.

@@ -292,7 +292,7 @@ def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
 def output_record(
     end: EpisodeEnd, task: DesktopTask, options: DesktopOptions, path: Path
 ) -> dict[str, object]:
-    """Makes the record of an ended episode for its line in submissions.jsonl.
+    """Makes the record of an ended episode for the line of its submission in submissions.jsonl.
 
     Args:
         end: the last line of the episode.

@@ -2,10 +2,10 @@
 
 An observation form is a subclass of :class:`ObservationForm`, here or in another module, that is
 listed in :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms show the accessibility tree as a
-table with a line for each element. It has the same kinds of elements as the published table: those
-that are shown, can be used, have a name or text, and have a position. Unless the published table is
-chosen, it differs in two ways: it has the tabs of sheets, and it has no empty cells far from all
-content. (For a sheet with little content, the published table has a thousand such cells.)
+table with a line for each element. It lists the same elements as the published table: those that
+are shown, can be used, have a name or text, and have a position. Unless the published table is
+chosen, there are two differences: the table lists the tabs of sheets, and omits empty cells far
+from all content. (For a sheet with little content, the published table has a thousand such cells.)
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def mark_places(
 
 
 def kept_elements(elements: Sequence[Element], as_published: Collection[str] = ()) -> list[int]:
-    """Returns the numbers of the elements that a table has, in order.
+    """Returns the numbers of the elements that a table lists, in order.
 
     Args:
         elements: the tree.

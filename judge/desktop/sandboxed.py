@@ -202,7 +202,7 @@ T = TypeVar("T")
 
 
 def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Reads the answer of a driver, which may be anything: the model's actions run next to it.
+    """Reads the answer of a driver, which is untrusted because the model's actions run next to it.
 
     Raises:
         SandboxError: it is not a valid answer.
@@ -318,8 +318,8 @@ def open_desktops(
     """Opens a sandbox for desktops.
 
     Args:
-        kind: ``docker``, ``bubblewrap``, or ``auto``: the sandbox that solutions would get, or the
-            other one if only that one has desktops.
+        kind: ``docker``, ``bubblewrap``, or ``auto``: the sandbox that solutions would get or, if
+            it has no desktops, the other one.
         jobs: how many desktops may be open at a time.
         stack: closes the sandbox.
 

@@ -2,7 +2,7 @@
 
 A step names an element by its role and name in the accessibility tree. Just before the step is
 performed, the element is looked up in the tree and the step becomes an action. So a list works on
-every screen, and in every version of the program with the same names (docs/desktop-people.md).
+every screen, and in every version of the program that has the same names (docs/desktop-people.md).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Typed text; a line end is the enter key, a tab the tab key."""
+    """Text to type; a line end presses the enter key, a tab the tab key."""
 
     text: str
 
@@ -117,7 +117,7 @@ class Drag:
 
 @dataclass(frozen=True, slots=True)
 class Scroll:
-    """Turns of the mouse wheel over an element; above 0 is up."""
+    """Turns of the mouse wheel over an element; a number above 0 scrolls up."""
 
     target: Target
     by: int
@@ -306,7 +306,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 _LOOKS = 20
-"""How many times the tree is read, at most, until an element appears."""
+"""How many times the tree is read at most before an element counts as missing."""
 
 _BETWEEN_S = 0.25
 
@@ -467,7 +467,7 @@ def find(target: Target, elements: Sequence[Element]) -> tuple[int, int]:
 
 
 def _of_role(role: str, elements: Sequence[Element]) -> list[Element]:
-    """Returns the elements with a role; if there are none, those whose role ends with it."""
+    """Returns the elements with a role; if there are none, the elements whose role ends with it."""
     exact = [element for element in elements if element.role == role]
     return exact or [element for element in elements if element.role.endswith(f"-{role}")]
 

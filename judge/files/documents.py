@@ -32,7 +32,7 @@ MAX_DOCUMENT_BYTES = 64 * MIB
 """Longest document, unless the caller sets another limit."""
 
 MAX_DEPTH = 100
-"""How deeply objects and arrays may be nested; Python's readers and writers fail near 900."""
+"""How deeply objects and arrays may be nested; Python's readers and writers fail at about 900."""
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some programs put before UTF-8 text."""
@@ -80,8 +80,8 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE
     """Reads the text of a regular file, without a byte order mark.
 
     Raises:
-        JudgeError: an ``error``: in the cases of :func:`read_regular`, and if the file does not
-            exist or is not UTF-8.
+        JudgeError: of the class ``error``: :func:`read_regular` fails, or the file does not exist
+            or is not UTF-8.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:
@@ -121,8 +121,9 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
         most_bytes: a longer entry is ignored.
 
     Returns:
-        The document; None if it is missing, or anything is wrong with it: a link, a device, a FIFO,
-        a folder, too long, not JSON, too deep. Entries of a cache can be made again.
+        The document; None if it is missing or anything is wrong with it: it is a link, a device, a
+        FIFO or a folder, is too long or too deeply nested, or is not JSON. An entry of a cache can
+        be made again.
     """
     try:
         if path.is_symlink():
@@ -258,7 +259,7 @@ def _depth(document: Any) -> int:
 
 
 _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
-"""A string, which is skipped, or a character that begins another value."""
+"""Matches a string, which is skipped, or a character that begins another value."""
 
 
 def has_more_values(text: str, most: int) -> bool:
@@ -284,7 +285,7 @@ def opened_regular(
 
     Args:
         path: the file; a link to a regular file is accepted.
-        error: the class of error to raise, also for faults while the caller reads it.
+        error: the class of error to raise, also if the caller fails to read the file.
         most_bytes: a longer file is refused.
 
     Raises:

@@ -55,7 +55,8 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _BOUND = 2**63
-"""Upper bound of numbers; larger ones cannot be measurements, and their sums would overflow."""
+"""Upper bound of numbers; a larger number cannot be a measurement, and sums of such numbers
+overflow."""
 
 
 def checked(document: object, declared: type[Document]) -> Document:
@@ -121,7 +122,7 @@ def json_schema(declared: Any) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A value that is neither an array nor an object."""
+    """The form of a value that is neither an array nor an object."""
 
     check: _Check
     schema: Mapping[str, object]
@@ -146,14 +147,14 @@ class _Array:
 
 @dataclass(frozen=True, slots=True)
 class _Mapping:
-    """An object with any fields, whose values all have the same form."""
+    """The form of an object with any fields, whose values all have the same form."""
 
     values: _Form
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """An object with declared fields."""
+    """The form of an object with declared fields."""
 
     declared: type[Any]
     fields: Mapping[str, _Form]
@@ -169,7 +170,7 @@ _Form = _Scalar | _Choice | _Array | _Mapping | _Record | _Nullable
 
 
 class _MisfitError(Exception):
-    """A value does not have its form; its path is added while the exception propagates."""
+    """A value does not have the declared form; its path is added while the exception propagates."""
 
     def __init__(self, expected: str, value: object) -> None:
         super().__init__(expected)
@@ -178,7 +179,7 @@ class _MisfitError(Exception):
         self.path = ""
 
     def inside(self, step: str) -> _MisfitError:
-        """Returns the same exception with the path in the surrounding array or object."""
+        """Returns the same exception, with its path in the surrounding array or object."""
         self.path = step + self.path
         return self
 

@@ -34,7 +34,8 @@ MAX_LINE_VALUES = 1_000_000
 """How many JSON values a record may have; they take about 100 MB in memory."""
 
 MAX_LINES_BYTES = 64 * 1024 * MIB
-"""Longest file, which is never held in memory: a million cases take a few gigabytes."""
+"""Longest file, in bytes: a million cases take a few gigabytes. No file is held in memory as a
+whole."""
 
 
 def fits_a_line(text: str) -> bool:
@@ -178,8 +179,8 @@ class GrowingLines:
             error: the class of error to raise.
 
         Returns:
-            The complete lines; and whether the file was replaced by a shorter one: then these are
-            its first lines.
+            The complete lines, and whether a shorter file has replaced the file. In that case, the
+            lines are the first ones of the new file.
 
         Raises:
             JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`.
@@ -197,7 +198,7 @@ class GrowingLines:
 
 
 class LineAppender:
-    """Appends lines to a file, so that no line is left incomplete, however the process ends.
+    """Appends lines to a file; no line is left incomplete, however the process ends.
 
     Not safe for several threads or processes at a time: the caller must hold a lock.
 
@@ -258,7 +259,7 @@ class LineAppender:
             self._new_in = None
 
     def status(self) -> os.stat_result:
-        """Returns the status of the opened file, even if its name now belongs to another file."""
+        """Returns the status of the open file, even if another file now has its name."""
         assert self._descriptor is not None
         return os.fstat(self._descriptor)
 

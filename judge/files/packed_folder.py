@@ -1,4 +1,4 @@
-"""Packs a folder into one zip file; an answer of several files is stored and hashed in this form.
+"""Packs a folder into one zip file. An answer of several files is stored and hashed in this form.
 
 Also unpacks archives into a folder.
 """
@@ -39,7 +39,7 @@ def is_packed_folder(data: bytes) -> bool:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """Packs files into one zip; equal files give equal bytes.
+    """Packs files into one zip; the same files always give the same bytes.
 
     Args:
         files: path below the folder, with ``/`` -> bytes.

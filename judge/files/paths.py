@@ -19,7 +19,7 @@ def as_path(given: GivenPath) -> Path: ...
 @overload
 def as_path(given: GivenPath | None) -> Path | None: ...
 def as_path(given: GivenPath | None) -> Path | None:
-    """Returns a given path as ``Path``; None if none was given."""
+    """Returns a given path as ``Path``, and None unchanged."""
     return None if given is None else Path(given)
 
 

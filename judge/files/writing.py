@@ -3,8 +3,8 @@
 Everything that the judge keeps is written here: under another name in the same folder, then
 renamed. A reader sees either the old file or the new one. All functions raise OSError, which
 callers turn into messages, mostly with :func:`naming_what_is_written`. Code that runs inside a
-sandbox (``judge/sandbox/warden``, ``judge/recalc/services``) cannot import the judge's other
-modules and writes its own files.
+sandbox (``judge/sandbox/warden``, ``judge/recalc/services``) cannot import this module, and writes
+its files itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = F
         durable: whether it is on disk when this returns, and not just passed to the kernel.
 
     Raises:
-        OSError: it cannot be written; the old file is kept, and no part of the new one.
+        OSError: it cannot be written; the old file is kept, and no part of the new file.
     """
     with writing_whole(path, mode=mode, durable=durable) as file:
         file.write(data)
@@ -167,12 +167,12 @@ def folder_beside(target: Path, prefix: str) -> Iterator[Path]:
 def naming_what_is_written(
     path: Path, error: type[JudgeError] = JudgeError, *, kept: str = ""
 ) -> Iterator[None]:
-    """Turns OSError into a message with the file's name, which is missing for a full disk.
+    """Turns an OSError into a message with the file's name, which not every OSError contains.
 
     Args:
         path: the file that is being written.
         error: the class of error to raise.
-        kept: an addition to the hint, about what is already written.
+        kept: a clause for the hint that says what has already been written.
 
     Raises:
         JudgeError: of the class ``error``; FileExistsError is left to the caller.

@@ -1,8 +1,8 @@
 """Reads YAML that someone else may have written: corrections, sources, models, limits.
 
-Every node is read only once. Aliases are refused, since a few lines of them can expand to more
-than fits in memory; nodes, nesting and length are limited; and a scalar that can only be text is
-not tried as a number or a date. Only this module imports yaml.
+Every node is read only once. Aliases are refused, since a few lines of them can expand to more than
+fits in memory; nodes, nesting and length are limited; and a scalar that can only be text is not
+parsed as a number or a date. Only this module imports yaml.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _said(problem: yaml.YAMLError) -> str:
-    """Describes the fault and its position, without the name that the parser gives its input."""
+    """Describes the fault and its position; omits the name that the parser gives to its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
     if not isinstance(problem, yaml.MarkedYAMLError):

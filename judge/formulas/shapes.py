@@ -224,7 +224,7 @@ class _Reading:
         self._stack[-1].operands.append(self._value_of(frame.function, arguments))
 
     def _value_of(self, function: str, arguments: list[str]) -> str:
-        """The shape that a call or a plain bracket has within the surrounding argument."""
+        """The shape of a call, or of plain brackets, as a part of the surrounding argument."""
         if not function:
             return arguments[-1] if arguments else "x"
         if function == "ANCHORARRAY":

@@ -180,7 +180,7 @@ class _Frame:
     computed: bool = False
     """Whether its second argument is a computed value."""
     bare_range: bool = False
-    """Whether the argument being read is only a range so far."""
+    """Whether the part of an argument that was read so far is only a range."""
     text: str | None = None
     """The first text of the argument."""
     tokens: int = 0

@@ -100,7 +100,7 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that a batch needs in addition to the suite and the submissions.
+    """Everything that a batch requires in addition to the suite and the submissions.
 
     Attributes:
         sandbox: runs the programs; None if no programs have to be run.
@@ -127,7 +127,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """Returns the image that a task's programs run in, for reuse keys; empty if none run.
+        """Returns the image in which a task's programs run, for reuse keys; empty without programs.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -139,7 +139,7 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """Returns the image as earlier versions wrote it into reuse keys; empty if they agree."""
+        """Returns the image as earlier versions wrote it into reuse keys; empty if unchanged."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 

@@ -28,7 +28,7 @@ from judge.workbook.reader import open_workbook
 
 TASK_LEFT_OUT, CASE_LEFT_OUT = "the task is left out", "the case is left out"
 LEFT_OUT = (TASK_LEFT_OUT, CASE_LEFT_OUT)
-"""The cause begins with this if a task or case was left out on request, which is not a fault."""
+"""The beginning of the cause if a task or case was left out on request; this is not a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class CaseJudge:
         return self._input_problems[case]
 
     def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
-        """Computes the figure that some checkers have for left-out tasks; it affects no verdict."""
+        """Computes the figure that some checkers report on left-out tasks, without a verdict."""
         if answer is None:
             return None
         try:

@@ -276,7 +276,7 @@ class KnownCases:
         )
 
     def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
-        """Finds the record of a case with the same keys, whatever its verdict, even JE."""
+        """Finds the record of a case with the same keys, whatever its verdict (including JE)."""
         slot = self.index.slot(key)
         if slot is None:
             return None
@@ -306,7 +306,7 @@ class KnownCases:
         return self.result(slot)
 
     def verdict(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """Returns the same result with only the verdict, without reading the record."""
+        """Returns a result that has only the verdict; the record is not read."""
         slot = self.current_slot(key, keys)
         verdict = None if slot is None else self.index.verdict(slot)
         if verdict is None or verdict is Verdict.JE:

@@ -182,7 +182,7 @@ class Worker:
         return RunOutcome(Verdict.JE, f"sandbox: {message}"), None
 
     def _check_health(self) -> None:
-        """Finds out whether the sandbox still works, or only this submission's session broke."""
+        """Determines whether the sandbox still works and only this submission's session broke."""
         assert self._sandbox is not None
         with self._health_lock:
             if self.stop.is_set():
@@ -283,7 +283,7 @@ class ThreadExecutor:
 
 
 class _Part:
-    """A job, or the rest of one; several threads may take cases from it."""
+    """A job or the rest of a job; several threads may take cases from it."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -301,7 +301,7 @@ class _Part:
                 return
 
     def split(self) -> _Part | None:
-        """Splits off the last case as a separate part; None if no case remains."""
+        """Splits off the last case; returns None if no case remains."""
         try:
             last = self._left.pop()
         except IndexError:
@@ -310,7 +310,7 @@ class _Part:
 
 
 class _SharedJobs:
-    """Gives out jobs in order; when none is left, the remaining cases of jobs in progress."""
+    """Distributes jobs in order and, when none is left, the remaining cases of jobs in progress."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._waiting = iter(jobs)

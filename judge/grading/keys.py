@@ -104,7 +104,7 @@ def comparison_key(
 
 
 def _golds_key(case: TestCase, digests: FileDigests) -> object:
-    """Returns the digest of a single gold that is a file, otherwise a hash of all golds."""
+    """Returns the digest of a gold file if it is the only gold, otherwise a hash of all golds."""
     files = [digests.of_gold(gold) for gold in case.golds]
     if len(case.golds) == 1 and files[0] is not None and not case.golds[0].options:
         return files[0]
@@ -141,7 +141,7 @@ class FileDigests:
         return digest
 
     def of_inputs(self, case: CaseInput) -> str:
-        """Returns the digest of a case's input files; of a single file, its own digest."""
+        """Returns the digest of a case's input files, or the file's digest if there is only one."""
         digests = [self.of(file.path) for file in case.files]
         if len(digests) == 1:
             return digests[0]

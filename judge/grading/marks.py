@@ -1,7 +1,7 @@
 """Marks: the recorded scores that models, people and programs give to checklist items.
 
-``marks.jsonl`` of a results directory is append-only; the last mark of a rater for an item
-counts. A mark changes no verdict and no other record: it only counts when points are added up.
+``marks.jsonl`` of a results directory is append-only; the last mark of a rater for an item counts.
+A mark does not change a verdict or another record; it counts only when points are added up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HOLDS_FROM = 0.6
 """The lowest score with which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
-"""The name of the judge as a rater of items that a person also marked in an audit."""
+"""The judge's name as a rater, for items that a person marked in an audit."""
 
 
 class MarkRecord(TypedDict):
@@ -96,7 +96,7 @@ def scores_of(marks: Sequence[MarkRecord]) -> dict[ItemKey, float]:
 
 
 class MarkedPoints:
-    """The points of items by who judges them; an item that was not judged is scored by its marks.
+    """Sums up points by kind of judge; an item that was not judged is scored by its marks.
 
     Group weights are ignored.
 

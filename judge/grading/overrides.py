@@ -1,7 +1,7 @@
 """Verdicts that a person changed: who, when and why. The automatic verdicts are kept.
 
 ``overrides.jsonl`` of a results directory is append-only. The last record of a case counts; a
-record without a verdict takes the change back. The records of cases.jsonl stay as the judge wrote
+record without a verdict reverts the change. The records of cases.jsonl stay as the judge wrote
 them. A change applies to one output (or to one run without output): it survives every re-scoring of
 that output, but no longer applies once the program has produced a different output.
 """
@@ -50,7 +50,7 @@ class Overrides:
 
     Attributes:
         applied: changes that are about the outcome on record.
-        stale: cases whose change was about a different output than the one on record.
+        stale: cases whose change was about an output other than the one on record.
     """
 
     applied: Mapping[CaseKey, ManualVerdict]
@@ -164,7 +164,7 @@ def _override(record: Mapping[str, object]) -> OverrideRecord:
 
 
 def _subject(case: CaseRecord) -> tuple[str | None, str | None]:
-    """Identifies the outcome a verdict is about: its output, or the key of a run without one."""
+    """Identifies the outcome that a verdict is about: the output or, without one, the run's key."""
     return case.get("run", CaseRun()).get("output_sha256"), case.get("run_key")
 
 

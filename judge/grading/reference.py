@@ -1,8 +1,8 @@
 """Time limits derived from reference solutions, measured on the machine that judges.
 
 A task's limit is ``max(floor, factor x time of its reference solution)``. The floor comes from
-:class:`judge.core.limits.Limits`; the slowest case gives the time. Times are measured once for
-a run and stored with it, since a changed limit would make every result on record stale.
+:class:`judge.core.limits.Limits`; the slowest case gives the time. Times are measured once for a
+run and stored with it, because every result on record would become stale if a limit changed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ReferenceTime:
 
         Args:
             floor: lower bounds of both time limits; its other limits are used unchanged.
-            factor: how many times as long as the reference a solution may take.
+            factor: a solution may take this many times as long as the reference.
         """
         return replace(
             floor,

@@ -55,8 +55,8 @@ class RejudgedCase:
         after: the new result; the same object if the record is right.
         record: the record that is appended to cases.jsonl when this is applied; None if there is
             none.
-        same_rules: whether the record was made by the same rules, so that a different verdict
-            contradicts it.
+        same_rules: whether the same rules made the record, so that a different verdict contradicts
+            it.
         unproven: why the verdict on record could not be checked; an accepted case then becomes JE.
     """
 
@@ -204,7 +204,7 @@ class _Rejudging:
         return Answer.of_workbook(output, origin), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
-        """Returns the result of a run without output, and why it cannot be checked, if so."""
+        """Returns the result of a run without output and, if it cannot be checked, why."""
         fault = known_fault(task, case.number)
         if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
             fault = problem_of_input(case.question)

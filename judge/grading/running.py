@@ -251,7 +251,7 @@ FINISHED = "finished"
 """The status in the record of an output that was made elsewhere."""
 
 NO_OUTPUT = hashlib.sha256(b"").hexdigest()
-"""Stands for the digest of an output that is missing or cannot be read."""
+"""Used instead of the digest of an output that is missing or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ EPISODE = "episode"
 """The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""The end of an episode whose agent answered that the task cannot be done."""
+"""How an episode ended whose agent answered that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 
@@ -324,7 +324,7 @@ def output_for(submission: Submission, case: TestCase) -> KeptOutput | None:
 
 
 def kept_key(output: KeptOutput | None) -> str:
-    """Computes the reuse key of an episode's output, from the file and how the episode ended.
+    """Computes the reuse key of an episode's output from its file and the way the episode ended.
 
     Args:
         output: the output of the episode; None if the case had no episode.
@@ -406,6 +406,6 @@ def holds_values(record: CaseRun) -> bool:
 
 
 def has_given_up(result: CaseResult) -> bool:
-    """Returns whether the wrong answer was "it cannot be done", so that no file was compared."""
+    """Returns whether the agent wrongly gave up, so that no file was compared."""
     gave_up = result.run.get("status") == EPISODE and result.run.get("ended") == GIVEN_UP
     return gave_up and result.verdict is Verdict.WA

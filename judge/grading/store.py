@@ -60,7 +60,7 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
-"""The suspects; reports also give the scores without them."""
+"""The file of suspects; reports also show the scores without them."""
 MARKS_FILE = "marks.jsonl"
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
@@ -102,7 +102,7 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
 
 
 class TooLongError(StoreError):
-    """Data that was not written because no command could read it again."""
+    """Data was not written, because no command could read it again."""
 
 
 def too_long_to_read(path: Path, most_bytes: int) -> TooLongError:
@@ -181,7 +181,7 @@ class WatchedFolder:
                 raise self._lost(path, "has lost records")
 
     def check_file(self, name: str) -> None:
-        """Checks one file; it counts as replaced if its folder was replaced.
+        """Checks one file; a file in a replaced folder also counts as replaced.
 
         Raises:
             StoreError: as for :meth:`check`.

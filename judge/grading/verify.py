@@ -1,4 +1,4 @@
-"""Checks a suite against itself: can its tasks be judged, and do they tell right from wrong?
+"""Checks a suite by itself: can its tasks be judged, and do they distinguish right from wrong?
 
 Each gold must be accepted as an answer, and an unchanged input must not. Golds whose range holds
 formulas without a stored value are computed and flagged. Unreadable files are listed.
@@ -77,7 +77,8 @@ class CaseCheck:
         notes: how the answer position was adjusted or leniently read.
         gold_forms: if golds can be given as answers in several forms (as values, as a reply):
             name of the form -> whether all golds are accepted in it.
-        doubts: why the case may test little, or accept no answer; one line for each reason.
+        doubts: why the case may test little, or may accept no answer at all; one line for each
+            reason.
         items: the check of its items with points; None if its checker has no items.
         dynamic: whether an answer to the task can be measured; None unless that option is set.
     """

@@ -1,9 +1,9 @@
 """Calls to a chat model about one task: every call is recorded, and no reply is paid for twice.
 
 Each reply is written to the run's ``calls.jsonl`` before it is used. When a run is continued, an
-interrupted conversation is replayed from this file up to the point where it stopped; only from
-there on is the model asked. Replies to repeatable requests (temperature 0, or a seed) are also
-shared between runs, through a cache.
+interrupted conversation is replayed from this file up to the point where it stopped; from there on,
+the model is asked. Replies to repeatable requests (temperature 0, or a seed) are also shared
+between runs, through a cache.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Journal:
 
 
 def _amount(value: Any) -> float:
-    """Tokens or dollars in a record; never negative, so that no record reduces the total spent."""
+    """Tokens or dollars in a record; never negative, so that no record reduces the total."""
     return value if type(value) in {int, float} and 0 <= value <= _MAX_AMOUNT else 0.0
 
 
@@ -138,7 +138,7 @@ def _key_of(call: Mapping[str, Any]) -> CallKey:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What the calls of all tasks of a run have in common: the model, its settings and records.
+    """The model, its settings and the records, which the calls of all tasks of a run share.
 
     Attributes:
         chat_model: the model.
@@ -255,8 +255,8 @@ class TaskClient:
     def lost(self) -> list[dict[str, Any]]:
         """Returns answered calls that are not among :attr:`calls`, marked as ``lost``.
 
-        They were made for a desktop that broke, or an episode that was interrupted: the next
-        attempt saw a different screen and sent other requests. But they were paid for.
+        They belong to a desktop that broke or an episode that was interrupted. The next attempt saw
+        a different screen and sent other requests, but these calls were paid for.
         """
         unused = [_without_text(call) for call in self.context.journal.answered(*self.key)]
         for call in self.calls:

@@ -1,7 +1,7 @@
 """Requests to a chat model, and its replies: types, parsing, estimates of tokens. No I/O.
 
-The parser reads what OpenAI-compatible servers really send: chat completions, lists of models, and
-the time to wait before the next request.
+The parser reads the answers that OpenAI-compatible servers really send: chat completions, lists of
+models, and the time to wait before the next request.
 """
 
 from __future__ import annotations

@@ -22,4 +22,5 @@ PICTURE_TYPES = ("png", "jpeg", "webp", "gif")
 """The types of pictures that chat models accept; not every server accepts all of them."""
 
 BESIDE_CODE = ("end", "run")
-"""What happens to a program in a reply that also announces the answer: not run, or run."""
+"""How a program in a reply that also announces the answer is treated: it is not run, or it is
+run."""

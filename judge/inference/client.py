@@ -75,17 +75,17 @@ class RetryPolicy:
     """How failed calls are retried.
 
     Attributes:
-        attempts: most attempts, the first one included.
+        attempts: the largest number of attempts, including the first one.
         first_wait_s: wait before the second attempt; doubled before each further one.
         longest_wait_s: upper limit of these waits, unless the server names a time.
         longest_retry_after_s: upper limit of ``Retry-After``; if the server asks for more, the
             call is given up, and the same command continues it later.
         call_timeout_s: time limit of one attempt, until the last byte.
         connect_timeout_s: time limit for connecting.
-        timeouts: most attempts that may run into ``call_timeout_s``: a reply that did not end in
-            time once will hardly do so the next time, and each attempt costs the whole time.
-        first_contacts: most attempts to reach a server that has never answered: its address is
-            probably wrong.
+        timeouts: how many attempts may run into ``call_timeout_s``: a reply that does not end in
+            time once hardly ever ends in time the next time, and each attempt takes the whole time.
+        first_contacts: how many attempts are made to reach a server that has never answered; its
+            address is probably wrong.
     """
 
     attempts: int = 6
@@ -170,7 +170,7 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error means that the model accepts no pictures at all, rather than not this one.
+    """Whether an error means that the model accepts no pictures at all, and not only this picture.
 
     Servers agree on neither the status nor the words: llama.cpp answers 500 ("image input is not
     supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others say that
@@ -184,7 +184,7 @@ def refuses_pictures(message: str) -> bool:
 
 
 def _of_redirect(error: openai.APIStatusError) -> str:
-    """Returns the message for a redirect, which is refused: its target must not get the key."""
+    """Returns the message for a redirect, which is refused: the key must not reach its target."""
     target = error.response.headers.get("location", "")
     with contextlib.suppress(ValueError):
         target = public_url(urljoin(str(error.request.url), target))
@@ -600,9 +600,9 @@ class OpenAIChatModel:
     ) -> tuple[_T, int, list[str]]:
         """Tries until an attempt succeeds, or no further attempt is allowed.
 
-        Neither the SDK's retries nor a retry library would do. The wait depends on the error, and
-        on the time that the server asks to wait, which applies to all other calls too. The number
-        of attempts depends on the error (time limits, servers that never answered). The message
+        Neither the SDK's retries nor a retry library suffice. The wait depends on the error, and on
+        the time that the server asks to wait, which applies to all other calls too. The number of
+        attempts depends on the error (time limits, servers that never answered). The message
         reports the outcome of each attempt.
 
         Args:

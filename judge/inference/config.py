@@ -40,7 +40,7 @@ _MIN_SECRET_CHARS = 12
 
 
 def check_address(url: str) -> str:
-    """Returns the address unchanged, if all URL parsers read the same server from it.
+    """Returns the address unchanged, if all URL parsers find the same server in it.
 
     Args:
         url: an endpoint, from an option, a models file or a run.
@@ -90,7 +90,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 def split_credentials(url: str) -> tuple[str, str | None]:
-    """Returns an address without user name and password, and a header with them instead."""
+    """Returns an address without user name and password, and a header that contains them."""
     parts = urlsplit(url)
     user_info, separator, host = parts.netloc.rpartition("@")
     if not separator:
@@ -241,8 +241,8 @@ class TypedSetting(Setting):
     Attributes:
         printed_chars: how many characters of a program's output, and of its traceback, are shown.
         end_words: words that announce the answer, and so end the conversation; case is ignored.
-        beside_code: what happens to a program in a reply that announces the answer: ``end`` (it
-            is not run) or ``run`` (the answer is taken only from a reply without a program).
+        beside_code: how a program in a reply that announces the answer is treated: ``end`` (it is
+            not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
         max_pictures: most pictures that one message shows; further ones are only named.

@@ -134,7 +134,7 @@ def _number_texts(numbers: list[int | float | None]) -> list[str]:
 
 
 def _trim_zeros(texts: list[str | None]) -> list[str | None]:
-    """Removes the trailing zeros that all numbers share, but keeps one digit after the point."""
+    """Removes the zeros with which all numbers end, but keeps one digit after the point."""
     while all(text is None or text.endswith("0") for text in texts) and any(
         text is not None for text in texts
     ):
@@ -270,7 +270,7 @@ class ContentLimits:
 
 
 def rows_needed(form: str, rows: int) -> int:
-    """Returns how many rows of a sheet must be read to show ``rows`` rows below the first one.
+    """Returns how many rows of a sheet must be read to show ``rows`` rows below the first row.
 
     To describe columns, all rows are read.
     """

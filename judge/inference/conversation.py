@@ -1,16 +1,15 @@
 """Conversations with a chat model: one loop for every mode, and the environments of the text modes.
 
-:func:`converse` is the loop: the environment shows something, the model replies, and the
-environment acts on the reply, until one of them ends the conversation. A mode is an
-:class:`Environment`:
+:func:`converse` is the loop: the environment sends messages, the model replies, and the environment
+acts on the reply, until one of them ends the conversation. A mode is an :class:`Environment`:
 
 * :class:`ProgramEnvironment`: the model writes programs, which are run between rounds, and is shown
   how they ran.
 * :class:`AnswerEnvironment`: the model gives a typed answer, and may run programs before.
 * :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
 
-Budget, pacing, records of calls and resuming are the same for all modes. They are the task of the
-client that the loop uses to ask the model (:class:`judge.inference.calls.TaskClient`).
+Budget, pacing, records of calls and resuming are the same for all modes. The client with which the
+loop asks the model takes care of them (:class:`judge.inference.calls.TaskClient`).
 """
 
 from __future__ import annotations
@@ -64,10 +63,11 @@ class Conversation:
             :class:`judge.desktop.episodes.EpisodeEnd`.
         finish_reason: the finish reason of the last reply.
         truncated: whether the reply that the solution came from was cut off.
-        stands_alone: whether the solution writes a workbook in a fresh process; None if it was
-            not run there, or no program of any round wrote a workbook.
+        stands_alone: whether the solution writes a workbook in a fresh process; None if it was not
+            run in one, or if no program of any round wrote a workbook.
         outputs: number of a case -> the output of its episode, in the form that submissions have.
-        parts: for each of these episodes, the number of its case and that of its first message.
+        parts: for each of these episodes, the number of its case and the number of its first
+            message.
         notes: notes for the person who started the run.
     """
 
@@ -111,14 +111,14 @@ class Conversation:
         )
 
     def end_over_length(self, error: CallError, **facts: Any) -> None:
-        """Records that the conversation became too long for the model; it keeps its solution."""
+        """Ends a conversation that became too long for the model; its solution is kept."""
         self.ended = "context-length"
         self.finish_reason = "context_length"
         self.rounds.append({"form": "none", "error": error.message, **facts})
 
 
 class Environment(ABC):
-    """The other side of a conversation with a chat model: it shows something and acts on replies.
+    """The other side of a conversation with a chat model: it sends messages and acts on replies.
 
     Args:
         conversation: filled as the conversation proceeds, so that it is available if a call fails.
@@ -154,7 +154,7 @@ class Environment(ABC):
         return {}
 
     async def finish(self) -> None:  # noqa: B027  in most modes, nothing is left to do
-        """Does the remaining work after the conversation has ended."""
+        """Finishes the work after the conversation has ended."""
 
     async def blocking(self, work: Callable[[], _T]) -> _T:
         """Runs blocking work on a thread."""
@@ -273,7 +273,7 @@ class _TextEnvironment(Environment):
 
 @dataclass(frozen=True, slots=True)
 class RoundRules:
-    """The rules of a conversation of several rounds.
+    """The rules of a conversation with several rounds.
 
     Attributes:
         rounds: how many times the model may answer.
@@ -459,7 +459,8 @@ class TypedRules:
 class AnswerEnvironment(_TextEnvironment):
     """Rounds of program and printed output, until the model answers.
 
-    The ``response`` of the conversation is the reply with the answer, or else the last reply.
+    The ``response`` of the conversation is the reply with the answer; if there is none, the last
+    reply.
 
     Args:
         conversation: filled as the conversation proceeds.
@@ -544,9 +545,10 @@ class Turn:
 def read_turn(text: str, setting: TypedSetting) -> Turn:
     """Decides whether a reply gives the answer, or only a program to look at the data.
 
-    A reply without a program is an answer if it has the announcing words, or JSON. A reply with a
-    program is an answer only if it has both, and the setting does not say to run the program: the
-    words alone can mean something else ("the next step computes the final answer").
+    A reply without a program is an answer if it contains JSON, or words that announce the answer. A
+    reply with a program is an answer only if it contains both, and if the setting does not say that
+    the program is run: the words alone can mean something else ("the next step computes the final
+    answer").
 
     Args:
         text: the reply.

@@ -1,4 +1,4 @@
-"""Documents that prompts quote: they are cut into chunks, which are searched with BM25.
+"""Documents that prompts quote; they are cut into chunks, and BM25 finds the chunks that fit.
 
 This is the only module that imports ``bm25s``, ``markdownify`` and ``semantic_text_splitter``,
 which the extra ``documents`` installs.

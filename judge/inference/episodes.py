@@ -1,7 +1,8 @@
 """Episodes, one for each case of a task: finished ones are read from the record, others are run.
 
-This module has what episodes on a desktop and episodes with tools have in common: which cases are
-left, further attempts if the sandbox breaks, and each episode's part of the conversation.
+This module does the work that episodes on a desktop and episodes with tools share: it selects the
+cases that are left, repeats attempts if the sandbox breaks, and separates each episode's part of
+the conversation.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class EpisodeSolver(ABC, Generic[End]):
         conversation: Conversation,
         end: End,
     ) -> None:
-        """Enters the outcome of an episode into the conversation."""
+        """Adds the outcome of an episode to the conversation."""
 
     async def _episode(
         self,

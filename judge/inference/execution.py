@@ -112,14 +112,15 @@ class SessionSlots:
     Opening a session costs a few hundred milliseconds of CPU time; keeping it open costs memory.
 
     Args:
-        limit: most open sessions; a conversation beyond that opens a session for every program.
+        limit: the largest number of open sessions; any further conversation opens a session for
+            every program.
     """
 
     def __init__(self, limit: int) -> None:
         self._free = threading.BoundedSemaphore(limit) if limit > 0 else None
 
     def acquire(self) -> bool:
-        """Takes a free slot, if any; :meth:`release` it once the session is closed."""
+        """Takes a slot if one is free; :meth:`release` it once the session is closed."""
         return self._free is not None and self._free.acquire(blocking=False)
 
     def release(self) -> None:
@@ -181,7 +182,7 @@ class FreshProcessRunner:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program, or returns its earlier outcome, since rounds share no state."""
+        """Runs a program, or returns its earlier outcome: without shared state, it is the same."""
         return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:
@@ -233,7 +234,7 @@ _NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class PictureCapture:
-    """Which of the pictures that programs make are collected.
+    """The pictures of programs that are collected.
 
     Attributes:
         folder: the folder in which programs work and save pictures.
@@ -457,7 +458,7 @@ _OWN = re.compile(r"(?:^|/)solution\.py$|^<string>$|^<stdin>$")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Returns the beginning and the end of a string, with a note on the omission between them.
+    """Returns the beginning and the end of a string, with a note on the omitted part.
 
     Args:
         text: the output of a program.

@@ -1,9 +1,10 @@
 """Imports an Inspect AI log as a run of the judge.
 
-A log is untrusted. The sizes and values of its members are counted first, and Inspect's reader is
-given only the fields that a run needs. Attachments (text that many messages refer to) are not
-expanded by Inspect: the judge counts them for each message, and inserts them when it writes the
-message. The submission in a sample is read like a line of any other file of solutions.
+A log is untrusted. The sizes and the numbers of values of its members are counted first, and
+Inspect's reader is given only the fields that a run needs. Attachments (text that many messages
+refer to) are not expanded by Inspect: the judge counts them for each message, and inserts them when
+it writes the message. The submission in a sample is read like a line of any other file of
+solutions.
 """
 
 from __future__ import annotations
@@ -368,7 +369,7 @@ def _sample_name(sample_id: object, epoch: object) -> str:
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yields names and contents of the members that are read; of equal names, the last one counts.
+    """Yields names and contents of the members that are read; the last member of a name counts.
 
     Raises:
         ZipRefusedError: the archive decompresses to too much.

@@ -1,4 +1,4 @@
-"""Exports a run to, or imports it from, the benchmark's conversation logs (``conv_*.jsonl``).
+"""Exports and imports runs in the form of the benchmark's logs (``conv_*.jsonl``).
 
 A line has ``id``, ``instruction_type``, ``conversation`` (a list of strings: prompt, reply,
 result, reply …) and ``solution``.
@@ -127,7 +127,7 @@ def _objects(value: object) -> list[Any]:
 
 
 def _result_of(last_round: Mapping[str, Any]) -> str | None:
-    """Returns the outcome of the last program, with which the benchmark's conversations end."""
+    """Returns the outcome of the last program, which ends a conversation of the benchmark."""
     if feedback := last_round.get("feedback"):
         return plain_text(feedback)
     execution = last_round.get("execution")

@@ -1,8 +1,8 @@
-"""The pace of requests: limits per minute, pauses that the server asks for, and budgets.
+"""Paces requests: by limits per minute, by pauses that the server requests, and by budgets.
 
 The limits hold in every window of the period, not only on average. A leaky bucket that holds the
-whole limit would let through twice the limit in the first minute; so the bucket holds a tenth of
-the limit, and is refilled at the rate of the rest.
+whole limit would allow twice the limit in the first minute. Therefore, the bucket holds a tenth of
+the limit, and is refilled at the rate of the other nine tenths.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Pacer:
 
 
 def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
-    """Returns a bucket that lets at most ``limit`` units pass in every window of the period."""
+    """Returns a bucket that allows at most ``limit`` units in every window of the period."""
     if limit is None:
         return None
     burst = max(limit / 10, 1.0)

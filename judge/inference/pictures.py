@@ -5,8 +5,8 @@ was shrunk, is stored in the folder ``pictures`` of the run. No file of a run ho
 text: a data URL is made only for a request that is sent.
 
 The host never decodes a picture: it only reads the first bytes for the type, and computes hashes.
-Pictures are shrunk and joined in a service of the sandbox. So the judge depends on no decoder of
-pictures, and a decompression bomb ends only that service.
+Pictures are shrunk and joined in a service of the sandbox. So the judge does not depend on a
+decoder of pictures, and a decompression bomb ends only that service.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Fit:
     types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
-        """Whether a picture is sure to stay unchanged, as far as its undecoded data shows."""
+        """Whether a picture certainly stays unchanged, as far as its undecoded data shows."""
         is_unbounded = self.longest_side is None and self.most_bytes is None
         return is_unbounded and not self.stitch and picture.media_type in self.types
 
@@ -184,7 +184,7 @@ class PictureFitter:
         self._fitted: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
 
     def fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
-        """Returns the pictures made to fit, or one picture that shows them all.
+        """Returns the pictures within the limits, or one picture that shows them all.
 
         Args:
             pictures: the pictures of one message.

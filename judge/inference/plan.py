@@ -166,7 +166,8 @@ _SOMETIMES = (
     *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
-"""Fields of the identity that a run may lack; a run that has one differs from a run without it."""
+"""Fields of the identity that are optional; a run with such a field differs from a run without
+it."""
 
 
 @dataclass(frozen=True, slots=True)

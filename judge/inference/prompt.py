@@ -140,7 +140,8 @@ def load_feedback(name: str = "feedback") -> Feedback:
 
     Args:
         name: ``feedback``; ``typed_feedback`` if the answer is typed; ``background`` for additions
-            to the question, and if results are not shown; ``desktop`` for desktops.
+            to the question, and for conversations in which results are not shown; ``desktop`` for
+            desktops.
 
     Raises:
         InferenceError: the file is broken.
@@ -216,11 +217,11 @@ def build_prompt(
 
 
 _MAX_NAMED = 40
-"""How many files of a task a prompt names; it only says how many more there are."""
+"""How many files of a task a prompt names; of the others, it gives only the number."""
 
 
 def _input_words(path: str, question: TaskQuestion) -> str:
-    """Returns the input path; if a task has several files, with the names of the others."""
+    """Returns the input path; if a task has several files, the names of the others follow."""
     files = question.inputs[0].files if question.inputs else ()
     if question.answer is not AnswerForm.FILES or len(files) == 1:
         return path
@@ -302,7 +303,7 @@ def question_files(
 
     Args:
         case: the question's files.
-        setting: which of them are shown, and how.
+        setting: says which of the files are shown, and how.
         limits: limits on the tables.
         words: the judge's wording about files.
         tools: the store and the service for pictures.
@@ -331,7 +332,7 @@ def question_files(
 
 
 def _paths_inside(files: Sequence[InputFile]) -> list[str]:
-    """Returns a path for each file, with its own name if that is usable and not taken."""
+    """Returns a path for each file; the file keeps its name if the name is usable and not taken."""
     paths: list[str] = []
     for number, file in enumerate(files, start=1):
         path = f"{FOLDER}/{file.path.name}"

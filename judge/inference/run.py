@@ -64,7 +64,7 @@ class Resources:
         jobs: how many programs run at a time.
         desktops: opens desktops; None in the other modes.
         calculator: computes formulas for tools; None in the other modes.
-        bulk_client: gets replies to all requests before the conversations begin; None to ask the
+        bulk_client: obtains replies to all requests before the conversations begin; None to ask the
             model during the conversations. Only for settings of one round.
     """
 
@@ -230,7 +230,7 @@ class _Runner:
         return summary
 
     async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
-        """Returns a queue of the conversations; a bulk client first gets replies for them."""
+        """Returns a queue of the conversations; a bulk client first obtains their replies."""
         bulk_client, context = self._resources.bulk_client, self._context
         if bulk_client is not None:
             queue = RequestQueue(
@@ -327,7 +327,7 @@ class _Runner:
         await self._episodes.solve(assignment, conversation, client, before, keep)
 
     async def _check_sandbox(self, error: SandboxError) -> None:
-        """Stops the run if the sandbox works for no task, rather than only not for this one."""
+        """Stops the run if the sandbox fails for all tasks, and not only for this task."""
         if self._episodes is not None:
             try:
                 await self._episodes.check()

@@ -258,12 +258,12 @@ class InferenceSummary:
         reused: how many of these were finished before this command.
         failed: how many have no reply; the same command asks again.
         unasked: how many were not begun, because the run stopped.
-        truncated: how many of the finished come from a reply that was cut off.
-        no_code: how many of the finished have no program and no typed answer.
-        not_alone: how many of the finished have a program that only worked because of earlier
-            rounds.
+        truncated: how many of the finished ones come from a reply that was cut off.
+        no_code: how many of the finished ones have no program and no typed answer.
+        not_alone: how many of the finished ones have a program that works only after the programs
+            of earlier rounds.
         calls: how many requests were answered for the finished tasks.
-        retries: how many attempts were made for them beyond the first ones.
+        retries: how many attempts were made for them in addition to the first attempts.
         prompt_tokens: tokens of the prompts of the finished tasks.
         completion_tokens: tokens of the replies of the finished tasks.
         tokens: tokens of the whole run, failures and earlier commands included.
@@ -271,7 +271,7 @@ class InferenceSummary:
         seconds: duration of this command.
         stopped: why the run stopped early; None if it did not.
         failures: the reason for each failure, by task (and sample).
-        notes: the first notes on faults in episodes, and on whose fault they were.
+        notes: the first notes on faults in episodes, with the party at fault.
     """
 
     total: int = 0

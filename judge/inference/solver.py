@@ -1,6 +1,6 @@
 """Solves one task in the mode of the plan: prompt, conversation, and the program or answer.
 
-:mod:`judge.inference.desktop.episode` does the same on a desktop.
+:mod:`judge.inference.desktop.episode` does this on a desktop.
 
 Models that cannot write programs answer in text, which is turned into a program. It contains the
 answers to every case, under the hash of the case's input workbook, and writes them into a copy of
@@ -109,7 +109,7 @@ def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
         position: the answer position as written in the suite.
 
     Returns:
-        The values, only the last one for each cell; empty if the reply contains no values.
+        The values; if a cell has several, only the last one. Empty if the reply contains no values.
     """
     lines = [line for line in strip_reasoning(reply).splitlines() if not _FENCE.match(line)]
     answers: dict[tuple[str | None, str], Answer] = {}

@@ -1,4 +1,4 @@
-"""Remembers the runs that this user started on this machine, which resume without confirmation.
+"""Remembers the runs that this user started on this machine; they resume without confirmation.
 
 For each results directory, the user's state folder has a small file, which no other user may read
 or write. The results directory itself, with its ``run.json``, may come from anybody; see

@@ -34,7 +34,7 @@ class AuditSample:
     Attributes:
         id: the id of the sample; every row of the sheet has it.
         seed: seed of the draw.
-        population: how many submissions with a scored case it was drawn from.
+        population: how many submissions had a scored case when the sample was drawn.
         verdicts: scored cases of the submissions drawn -> automatic verdict at the time of the
             draw.
     """
@@ -63,7 +63,8 @@ class AuditSample:
         """Reads a record of audits.jsonl.
 
         Raises:
-            KeyError, TypeError, ValueError, OverflowError: it is not what :meth:`to_json` writes.
+            KeyError, TypeError, ValueError, OverflowError: the record is not one that
+                :meth:`to_json` writes.
         """
         seed = int(record["seed"])
         verdicts = {
@@ -164,8 +165,8 @@ class AuditRates:
         marked_instructions: instructions that ``solved`` counts: they are marked themselves, or all
             of their cases are.
         sampled_instructions: instructions in the sample.
-        marked_by_cases: instructions that are not marked themselves, whose truth is derived from
-            the marks of their cases.
+        marked_by_cases: instructions that are not marked themselves, but whose cases are all
+            marked.
         rejudged_cases: cases whose verdict on record has changed since the draw; the verdict that
             was marked counts.
     """
@@ -268,7 +269,7 @@ def _whole_instructions(
 
 
 def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
-    """Share of instructions with a hit, from pairs of (task, hit).
+    """Estimates the share of instructions with a hit, from pairs of (task, hit).
 
     Several samples of a task are not independent observations, so the tasks are the clusters.
     """
@@ -290,10 +291,10 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> whether the judge calls it solved, and whether it really is.
+    """Submission -> whether the judge calls it solved, and whether it is solved.
 
-    Also returns how many of these submissions have no mark of their own: whether they are really
-    solved then follows from the marks of their cases.
+    Also returns how many of these submissions have no mark of their own: whether they are solved
+    then follows from the marks of their cases.
     """
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:

@@ -1,7 +1,7 @@
 """The sheet of an audit: written as .xlsx or .csv for a person to mark, and read back.
 
-Between writing and reading, other programs and people have edited the sheet. Reading it gives
-marks, or an error that names the row, whatever the sheet contains.
+Other programs and people edit the sheet before it is read. Whatever it contains, reading it gives
+either marks or an error that names the row.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ Then: judge audit RUN --read THIS_FILE
 
 @dataclass(frozen=True, slots=True)
 class CasePaths:
-    """The workbooks of a case, for a person to open; None for one that does not exist."""
+    """The workbooks of a case, for a person to open; None for a workbook that does not exist."""
 
     input: Path | None
     gold: Path | None
@@ -149,7 +149,7 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Writes the sheet as .xlsx or .csv, depending on the extension.
 
     Raises:
-        UsageError: the extension is not one of the two, or the path already exists.
+        UsageError: the extension is neither of the two, or the path already exists.
     """
     match path.suffix.lower():
         case ".xlsx":
@@ -261,7 +261,7 @@ class MarkedSheet:
         path: the sheet, .xlsx or .csv.
 
     Raises:
-        UsageError: it cannot be read, or is not the sheet of a single audit.
+        UsageError: the file cannot be read, or is not the sheet of a single audit.
     """
 
     def __init__(self, path: Path) -> None:

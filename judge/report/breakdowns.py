@@ -11,7 +11,7 @@ from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """Facts about a task that decide which part of each division it belongs to.
+    """The facts about a task that decide to which part of each division it belongs.
 
     Attributes:
         instruction_type: the instruction type, in the benchmark's words.
@@ -37,7 +37,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: its key in data, its name for people, and the paper's share, if there is one."""
+    """A part: its key in data, its name for people and, if there is one, its share in the paper."""
 
     key: str
     label: str
@@ -186,7 +186,7 @@ def divisions_for(tasks: Sequence[TaskFacts], *, of_paper: bool) -> tuple[Divisi
 
 
 def _without_paper(division: Division) -> Division:
-    """A division of the paper's table for a suite that the paper does not report on."""
+    """Adapts a division of the paper's table to a suite on which the paper does not report."""
     parts = tuple(replace(part, paper_share=None) for part in division.parts)
     return replace(division, parts=parts, from_paper=False)
 
@@ -222,7 +222,7 @@ _GROUP_RULES = {
     "feasible": "Tasks that cannot be done are solved by saying so.",
 }
 _ORDERED = ("easy", "medium", "hard")
-"""Groups with a fixed order; others are sorted by name."""
+"""The groups that have a fixed order; other groups are sorted by name."""
 
 
 def _groups(tasks: Sequence[TaskFacts]) -> Iterable[Division]:

@@ -224,7 +224,7 @@ _Number = float | int | None
 
 
 def _ended(case: CaseEntry, name: str) -> _Number:
-    """One measurement of a finished episode."""
+    """Returns one measurement of a finished episode."""
     episode = case.episode
     number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
     return number
@@ -454,7 +454,7 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """The identity of the run, without the paths of its files on the machine that made it."""
+    """The identity of the run, without paths on the machine that made it."""
     identity: RunDocument = {
         # Every report has these fields; they are empty if the run lacks them.
         "model": None,

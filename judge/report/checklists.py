@@ -1,4 +1,4 @@
-"""Points of checklists, summed over the cases of a run and written as lines of text. Pure."""
+"""Sums up the points of checklists over the cases of a run, and writes them as text. Pure."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def points_lines(points: PointsReport | None) -> Iterator[str]:
 
 
 def marks_lines(marked: MarkedPointsReport) -> Iterator[str]:
-    """Lines about the points with marks: who gave the marks, and how far raters agree."""
+    """Lines about points that include marks: who gave the marks, and how far raters agree."""
     raters = ", ".join(f"{name} {count:,}" for name, count in marked["raters"].items())
     with_marks = f"with marks ({raters})" if raters else "without marks"
     yield f"{with_marks}: {judges_line(marked['by_judge'])}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ShareTally:
-    """Shares of right cells among those to change and those to keep; eight bytes a share.
+    """The shares of cells to change and of cells to keep that are right, eight bytes each.
 
     Attributes:
         cases: cases that were judged by their groups of cells.
@@ -60,10 +60,10 @@ class ShareTally:
 
 
 def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
-    """Means over those cases of several tallies that have an output.
+    """Means over the cases of several tallies, without cases that have no output.
 
-    In an output that is not a workbook, nothing is right. A group without cells is not in the mean,
-    unless the profile gives it a share.
+    An output that is not a workbook has no right cells. A group without cells is left out of the
+    mean, unless the profile gives it a share.
 
     Args:
         tallies: the tallies of a group of tasks, in a run that is judged by groups of cells.
@@ -261,7 +261,7 @@ class UsageTally:
 
             - ``submissions`` with tokens on record, ``calls`` (including those answered from the
               cache), ``retries`` (attempts beyond the first of a call), ``truncated`` replies,
-              ``not_alone`` (solutions that only worked because of earlier rounds);
+              ``not_alone`` (solutions that only work together with the programs of earlier rounds);
             - ``prompt_tokens``, ``completion_tokens``;
             - ``cost_usd``, null if the price of some call is not known;
             - ``inference_s``, seconds of all calls together, including waits between attempts;
@@ -300,7 +300,7 @@ def _latencies(seconds: list[float]) -> Latencies | None:
 
 
 class ChartsTally:
-    """The share of the golds' charts that is in the outputs, counted case by case.
+    """Counts, case by case, how much of the golds' charts the outputs contain.
 
     The figure is the judge's own. It is not the published score, which comes from a vision model.
     """
@@ -371,5 +371,5 @@ class DifferenceTally:
 
 
 def difference_counts(comparison: CaseComparison) -> dict[str, int]:
-    """Class -> differing cells of one comparison, for the classes that occur."""
+    """Class -> number of differing cells in one comparison, for the classes that occur."""
     return {kind: n for kind, n in comparison.get("difference_counts", {}).items() if n}

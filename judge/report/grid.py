@@ -112,9 +112,9 @@ def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> 
         before: the input's cell.
 
     Returns:
-        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the
-        output, bits 2 and 3 the input: 0 same as the gold, 1 in the list after it, 2 blank, 3 same
-        as the output. The bits above them hold the mark.
+        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the output,
+        bits 2 and 3 the input: 0 means the same as the gold, 1 listed after ``gold``, 2 blank, 3
+        the same as the output. The higher bits hold the mark.
     """
     if gold is None and output is None and before is None and mark <= 1:
         return None
@@ -149,7 +149,8 @@ MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""The mark for other checkers' kinds of differences; the list of differences names the kind."""
+"""The mark for a kind of difference that only another checker has; the list of differences names
+it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def build_grid(
         output: the output workbook; None if nothing was submitted.
         rules: how the run was judged.
         bounds: how much to show.
-        places: cells outside the answer to show as well.
+        places: cells outside the answer that are also shown.
         kept: golds and inputs that earlier grids opened.
 
     Returns:
@@ -250,7 +251,7 @@ def _grid_of(
 
 
 class KeptWorkbooks:
-    """Golds and inputs that one grid after the other shows, opened once for all samples of a case.
+    """Keeps golds and inputs open, because the grids of all samples of a case show the same files.
 
     Safe to use from several threads: a workbook is lent to one grid at a time.
     """
@@ -261,7 +262,7 @@ class KeptWorkbooks:
 
     @contextlib.contextmanager
     def lend(self, path: Path) -> Iterator[Workbook]:
-        """Lends a workbook, which is opened if the file is not kept as it is now.
+        """Lends a workbook; opens the file if it is not kept open, or has changed.
 
         Raises:
             WorkbookError: the file is missing, not a workbook, or over a limit.
@@ -286,7 +287,8 @@ class KeptWorkbooks:
 
 
 _MAX_KEPT = 16
-"""How many golds and inputs are kept open: those of one task, since its samples come in a row."""
+"""How many golds and inputs are kept open: enough for one task, because its samples are shown in
+succession."""
 
 _MAX_KEPT_BYTES = 4 << 20
 """Largest file that is kept open."""

@@ -1,7 +1,7 @@
 """The result of the comparison for each cell, from the record and from the files.
 
-A record lists only the first differences. The others follow from the files, except where a formula
-had to be computed for the verdict; such cells are marked as unknown, never guessed.
+A record lists only the first differences. The other differences are computed from the files, except
+in cells whose formula had to be computed for the verdict: these are marked as unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Marks:
     """The marks of the cells of an answer.
 
     Attributes:
-        kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
+        kinds: (sheet, cell key) -> class of difference; all other cells agree.
         recorded: (sheet, cell key) -> the difference as recorded.
         doubtful: whether formula cells that are in neither mapping may still differ.
         computed: (``gold`` or ``output``, that workbook's sheet) -> cell key -> computed value.

@@ -124,8 +124,8 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         limit: greatest number of rows to show; at least as many as the head and the tail have.
 
     Returns:
-        Rows in order. If not all fit: the first and last rows, and those around as many differences
-        as fit.
+        The rows in order. If not all rows fit, these are the first rows, the last rows, and the
+        rows around as many differences as fit.
     """
     if last - first + 1 <= limit:
         return list(range(first, last + 1))

@@ -37,7 +37,10 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether the stored values of formulas counted, as in older runs of a folder."""
+    """Whether the stored values of formulas counted.
+
+    Older runs do not record this; if their outputs were made elsewhere, stored values counted.
+    """
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 

@@ -1,8 +1,8 @@
 """Reads a run for a report: its records, its suite if available, and manual changes of verdicts.
 
-Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count; the
-other records of ``cases.jsonl`` were made by other code or under other rules. While there is no
-report (the run is in progress, or was interrupted), every record counts.
+Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count; other
+code or other rules made the other records of ``cases.jsonl``. As long as there is no report,
+because the run is in progress or was interrupted, every record counts.
 
 To fit a run with very many cases into memory, only the fields that a report counts are loaded.
 Conversations, causes and individual differences stay in ``cases.jsonl`` and ``submissions.jsonl``.
@@ -56,7 +56,7 @@ from judge.suspects.decisions import (
 from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
-"""A report on more cases than this has no entries; so many entries take about a gigabyte."""
+"""A report on more cases than this has no entries, because so many would take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
 """Greatest number of unscored cases that the report of a large run names."""
@@ -176,8 +176,8 @@ class LoadedRun:
         notes: notes that a reader of the report needs.
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
-        submitted: the (task id, sample) of everything in submissions.jsonl.
-        watched: checks whether directory and records are still those that were read.
+        submitted: the (task id, sample) of every record in submissions.jsonl.
+        watched: checks that the directory and its records are still the ones that were read.
         marks: marks on checklist items by models, people and programs.
     """
 
@@ -195,7 +195,7 @@ class LoadedRun:
     marks: tuple[MarkRecord, ...] = ()
 
     def check_intact(self) -> None:
-        """Checks that the directory and its records are still those that were read.
+        """Checks that the directory and its records are still the ones that were read.
 
         Raises:
             StoreError: they have since been removed, replaced or truncated.
@@ -236,8 +236,8 @@ def load_run(
         suspects: a suspects.json, which replaces the suspects that the run keeps.
         details: whether to load conversations and single differences even if the run has more
             cases than a report shows.
-        published: whether to load the suite as published, which judging needs. Otherwise it gets
-            the corrections and the options of the comparison that run.json names.
+        published: whether to load the suite as published, as judging requires. Otherwise, the
+            corrections and the options of the comparison that run.json names are applied to it.
 
     Raises:
         StoreError: the directory does not hold a run, or has records that a judge did not write.
@@ -364,7 +364,7 @@ def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[
 def _suspicions(
     store: RunDirectory, run: RunDocument, suite: Suite | None, given: Path | None
 ) -> tuple[Suspicions | None, tuple[str, ...]]:
-    """The suspects of a run, and a note if some of the given ones are about other files."""
+    """The suspects of a run, and a note if some of the given suspects are about other files."""
     if given is None:
         suspicions = kept_suspicions(store)
         return None if suspicions is None else suspicions_of_run(suspicions, run), ()
@@ -504,7 +504,7 @@ def _all_on_record(records: _Records) -> Iterator[_Entry]:
 def _case_numbers(
     task_id: str, suite: Suite | None, results: Mapping[int, CaseResult], count: int
 ) -> Sequence[int]:
-    """The numbers of a task's cases. Without the suite: those judged, or 1 to ``count``."""
+    """The numbers of a task's cases; without the suite, of the judged cases, or 1 to ``count``."""
     if suite is not None:
         return [case.number for case in suite.task(task_id).cases]
     return sorted(results) if len(results) == count else range(1, count + 1)

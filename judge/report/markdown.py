@@ -150,7 +150,7 @@ def _intervals(data: ReportData) -> str:
 
 
 def _certified(data: ReportData) -> str:
-    """The run's scores and the scores over certified tasks, each with its number of tasks."""
+    """The scores of the run, and the scores over certified tasks, with their numbers of tasks."""
     certified = data.certified
     if certified is None:
         return ""

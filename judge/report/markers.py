@@ -1,9 +1,9 @@
-"""Marks checklist items on request: a chat model, or a suite's program. Marks decide no verdicts.
+"""Marks checklist items on request, by a chat model or a suite's program; verdicts do not change.
 
 An item of kind ``program`` has a Python program as its field ``code``. It runs in the sandbox, next
 to the files of the answer, the inputs and the golds, and reports its result as Harbor's verifiers
-do: as a number from 0 to 1 in ``/logs/verifier/reward.txt``, as ``reward`` in ``reward.json``
-there, or else by its exit code.
+do: as a number from 0 to 1 in ``/logs/verifier/reward.txt``, as ``reward`` in ``reward.json`` in
+the same folder, or by its exit code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_FILE_CHARS = 20_000
 
 MAX_FILES = 10
 _TRIES = 2
-"""How many requests a vote may take: after a reply without a score, a second one is sent."""
+"""How many requests a vote may take: after a reply without a score, a second request is sent."""
 
 
 class LlmJudge(Protocol):
@@ -423,7 +423,7 @@ def run_item(
 
 
 def score_of(result: RunResult) -> float | str:
-    """The score from 0 to 1 that a run reports, or why there is none."""
+    """The score from 0 to 1 that a program reports, or why it reports none."""
     if result.status not in {RunStatus.OK, RunStatus.EXITED}:
         return result.detail or f"the program was stopped: {result.status.value}"
     left: Mapping[str, bytes] = {}

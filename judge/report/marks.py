@@ -1,4 +1,4 @@
-"""Marks of a run: items that wait for a mark, sheets for people, scores that a suite published.
+"""Marks of a run: items that need a mark, sheets for people, and scores that a suite published.
 
 The records, and the points derived from them, are in :mod:`judge.grading.marks`.
 """
@@ -194,7 +194,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
         The marks, and a line for each file that was skipped, with the reason.
 
     Raises:
-        UsageError: a file cannot be read, or the folder does not have any.
+        UsageError: a file cannot be read, or the folder has no such files.
     """
     waiting = [*open_items(run, "llm"), *open_items(run, "human")]
     by_id = {(item.key[0], item.key[3]): item for item in waiting}
@@ -236,7 +236,7 @@ def _criteria(document: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _published_score(criterion: Mapping[str, object]) -> float | None:
-    """The score of a criterion; None if it was not scored yet, or skipped because of a gate."""
+    """The score of a criterion; None if it was not scored, or was skipped because of a gate."""
     try:
         score = float(str(criterion.get("actual")))
     except ValueError:

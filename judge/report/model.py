@@ -58,7 +58,7 @@ class Group:
         label: the part's name for people (``rows ≤ 50``).
         share: its share of the run's tasks.
         scores: its scores.
-        paper_share: share of this part in the whole benchmark, by the paper's Table 3, which has
+        paper_share: share of this part in the whole benchmark, by the paper's Table 3, which states
             it for the first part of each pair; None for other parts.
     """
 
@@ -99,7 +99,7 @@ class TableColumn:
         heading: the heading that it shares with its neighbours; empty if it has no such heading.
         label: its own heading.
         suite_tasks: tasks of the whole suite that are in it, which is its denominator in the paper.
-        score_of_suite: hard score over these tasks; those without a solution count as failed.
+        score_of_suite: hard score over these tasks; a task without a solution counts as failed.
         scores: its scores over the tasks of the run.
     """
 
@@ -218,11 +218,11 @@ class RunPair:
         p_soft_holm: its p, adjusted for all pairs.
         better: tasks on which the second run has the higher soft score.
         worse: tasks on which the second run has the lower soft score.
-        smallest_hard: smallest true difference of the hard scores that would be found with a power
-            of 80 % on this many tasks, assuming as many tasks as here that only one run solves;
-            None if these are too few to find any difference.
-        smallest_soft: the same for the soft score, assuming that the differences vary as much as
-            here; None if scores cannot differ by that much.
+        smallest_hard: the smallest true difference of the hard scores that the test finds with a
+            power of 80 % on this many tasks, assuming that as many tasks as here are solved by only
+            one run; None if these tasks are too few to find any difference.
+        smallest_soft: the same for the soft score, assuming that differences vary as much as they
+            do here; None if scores cannot differ by that much.
     """
 
     first: str
@@ -368,7 +368,7 @@ class TaskEntry:
         inference_s: seconds that the chat model took.
         run_wall_s: wall time of all runs.
         peak_memory_bytes: highest peak of all runs.
-        grade: the readers' grade of its gold; None if nobody graded it.
+        grade: the readers' grade of its gold; None if the gold was not graded.
     """
 
     task_id: str
@@ -409,7 +409,7 @@ class VerdictCount:
     Attributes:
         verdict: the code.
         description: the verdict in words.
-        phase: the phase of a case that it is given in.
+        phase: the phase of a case in which it is given.
         is_scored: whether it counts in the scores.
         cases: how many cases got it.
         share: their share of all cases.

@@ -1,4 +1,4 @@
-"""Compares runs on the same tasks: which is better, by how much, how certainly, and where.
+"""Compares runs on the same tasks: which run is better, by how much, how certainly, and where.
 
 The comparison is available as numbers, as Markdown and as lines of text. Pure.
 """
@@ -49,7 +49,7 @@ MAX_TASKS = 2_000
 
 MAX_CELLS_OF_CASE = 20
 MAX_CELLS = 20_000
-"""How many cells of one case are shown, and of all cases together."""
+"""How many cells are shown of one case, and of all cases together."""
 
 _MAX_VALUE_WIDTH = 60
 
@@ -108,7 +108,7 @@ class MatrixRow:
     cases: tuple[MatrixCase, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The row without its cells, which are only shown on pages."""
+        """The row as JSON, without the cells, which only pages show."""
         return {
             "task": self.task,
             "disagree": self.disagree,

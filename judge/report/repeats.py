@@ -22,9 +22,9 @@ class RepeatedRuns:
         soft_sd: their standard deviation (n - 1); None for one run.
         hard_restriction: mean of the runs' hard scores.
         hard_sd: their standard deviation.
-        pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
-        pass_hat: k -> share of the tasks expected to be solved by all of k samples.
-        best_of: share of the tasks that at least one of their samples solved, however many samples
+        pass_at: k -> expected share of the tasks that at least one of k samples solves.
+        pass_hat: k -> expected share of the tasks that all of k samples solve.
+        best_of: share of the tasks that at least one of their samples solves, however many samples
             a task has; None if no sample could be judged.
     """
 
@@ -69,7 +69,7 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
 def _by_sample(
     tasks: Collection[TaskScores], samples: int
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """The soft and hard scores of each repeated run, made of the tasks' first, second … samples."""
+    """The scores of each repeated run; the n-th run has the n-th sample of each task."""
     softs: list[list[float]] = [[] for _ in range(samples)]
     hards: list[list[float]] = [[] for _ in range(samples)]
     for task in tasks:

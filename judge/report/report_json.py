@@ -372,7 +372,7 @@ def _scores_without(level: LevelTally) -> ScoresWithout:
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """The fields of run.json that say what made the verdicts."""
+    """The fields of run.json that say by which code and rules the verdicts were made."""
     document: Mapping[str, object] = run
     identity = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
     if (inference := run.get("inference")) is not None:
@@ -439,7 +439,7 @@ def _change(change: ManualVerdict) -> ChangeReport:
 
 
 MAX_HELD = 20_000
-"""At most this many entries of a report, or results of a run, are held in memory."""
+"""The largest number of a report's entries, or of a run's results, that is held in memory."""
 
 _INDENT = b"\n    "
 

@@ -18,7 +18,7 @@ LEVELS = {
     Certainty.LIKELY: "without sure and likely suspects",
     Certainty.POSSIBLE: "without any suspects",
 }
-"""The least certainty that is set aside -> what people call these scores; fewest cases first."""
+"""The least certainty that is set aside -> the name of these scores; fewest cases first."""
 
 LIST_LEVELS = {
     (About.GOLD, Certainty.SURE): "without sure wrong golds",
@@ -26,7 +26,7 @@ LIST_LEVELS = {
     (About.CASE, Certainty.SURE): "without cases that surely test nothing",
     (About.CASE, Certainty.LIKELY): "without cases that surely or likely test nothing",
 }
-"""As above, for each of the two lists separately."""
+"""The same for each of the two lists."""
 
 
 def level_label(about: About | None, least: Certainty) -> str:
@@ -115,7 +115,7 @@ class CertifiedTally:
         self._added: set[str] = set()
 
     def counts(self, task_id: str) -> bool:
-        """Whether verdicts on a task count in the certified score."""
+        """Whether the verdicts on a task count in the certified score."""
         grade = self.certified["grades"].get(task_id)
         if grade is None:
             return False
@@ -141,7 +141,7 @@ class SuspectsTally:
     Attributes:
         suspicions: the suspects.
         levels: the least certainty that is set aside -> the results that remain.
-        lists: the same for each of the two lists separately.
+        lists: the same for each of the two lists.
         written_ids: the tasks that were added -> their ids as written in records.
     """
 

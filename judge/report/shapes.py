@@ -35,7 +35,8 @@ MIN_ROWS = 3
 """Fewest rows of a table: a header and two records."""
 MIN_COLUMNS = 2
 MIN_SHARE = 0.2
-"""Fewest cells of a table, as a share of the largest table's; a smaller region is only a note."""
+"""Fewest cells of a table, as a share of the cells of the largest table; a smaller region is a
+note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def _overlap(one: Window, other: Window) -> bool:
 
 @functools.cache
 def shapes_digest() -> str:
-    """A hash that changes whenever the rules change, or workbooks are read differently."""
+    """A hash that changes with these rules and with the code that reads workbooks."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]

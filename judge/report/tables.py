@@ -167,7 +167,7 @@ def case_rows(data: ReportData) -> list[Row]:
 
 
 def _suspect_columns(case: CaseEntry) -> Row:
-    """The number of a case's suspects, and the fields of the first one, the most certain."""
+    """The number of a case's suspects, and the fields of the most certain one."""
     first = case.suspects[0] if case.suspects else None
     return {
         "suspects": len(case.suspects),

@@ -1,6 +1,6 @@
-"""Counts the numbers of a run for report.json and all reports, one submission at a time.
+"""Computes the numbers of a run for report.json and all reports, one submission at a time.
 
-A tally keeps a few numbers for each submission and none of the results, so that it fits into memory
+A tally keeps a few numbers for each submission but not its results, so that it fits into memory
 however many cases a run has. ``report_json`` and ``build`` present these numbers. Pure.
 """
 
@@ -82,7 +82,7 @@ class TalliedTask:
 
 
 class TaskTally:
-    """The contribution of one task's counted submissions to the scores.
+    """The contribution of one task to the scores, from its submissions that count.
 
     Args:
         task: the task.

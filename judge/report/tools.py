@@ -31,8 +31,8 @@ LOOKING = frozenset(
         "view_xlsx",
     }
 )
-"""Tools of the judge and of SpreadsheetBench 2 that can show the contents of the workbook. Tools
-with other names may or may not show them."""
+"""Tools of the judge and of SpreadsheetBench 2 that can show the contents of the workbook. For
+tools with other names, this is not known."""
 
 SUBMIT = "submit"
 _MAX_TOOLS = 100
@@ -75,16 +75,16 @@ class ToolFigures:
         calls_p90: 90 % of the episodes have at most this many calls.
         errors: kind of error -> number of calls.
         repairs: number of arguments that were repaired.
-        prompt_tokens: tokens of all requests; like the figures below, None if no episode has it.
+        prompt_tokens: tokens of all requests; like each figure below, None if no episode has it.
         cached_tokens: tokens of the requests that the server had in its cache.
         completion_tokens: tokens of the replies.
         definition_tokens: an estimate of how many tokens of the requests define the tools.
         cost: cost in dollars; None unless every episode has it.
         model_s: seconds taken by the model's replies.
         tools_s: seconds taken by calls.
-        waiting_s: the rest of the episodes' seconds.
+        waiting_s: all other seconds of the episodes.
         unseen: episodes that submitted without viewing the workbook after the last change.
-        unseen_of: episodes where that is known.
+        unseen_of: episodes for which this is known.
     """
 
     label: str

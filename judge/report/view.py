@@ -48,7 +48,8 @@ _LOOK_UP_S = 0.2
 """Seconds between two checks of whether the client of a waiting request is still there."""
 
 _QUIET_S = 20.0
-"""If locks cannot be seen, a run whose records changed this recently counts as in progress."""
+"""On a system without visible locks, a run whose records changed this recently counts as in
+progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,13 +376,13 @@ class _Tail:
 
 
 MAX_COMPARED = 24
-"""How many runs one page compares at most: they make 276 pairs, each with its bootstrap."""
+"""The most runs that one page compares: they form 276 pairs, and each pair takes a bootstrap."""
 
 
 class ViewPage(LocalPage):
     """The runs of a results folder: a list, the report of each, and comparisons.
 
-    Documents are ``/``, ``/compare?run=A&run=B`` and ``/runs/NAME/``; their scripts request
+    The documents are ``/``, ``/compare?run=A&run=B`` and ``/runs/NAME/``; their scripts request
     ``/progress.json``, ``/runs/NAME/pages/NUMBER`` and ``/runs/NAME/report.json``.
 
     Args:

@@ -6,7 +6,7 @@ libraries that any of its modules needs, a few basic commands, and packages inst
 contains nothing else of the host, not even its paths.
 
 ``mmdebstrap --variant=extract`` unpacks Debian packages without running their scripts, which is
-quick and does not need a chroot. Hooks do the necessary part of the scripts' work.
+quick and does not need a chroot. Hooks do what is necessary of the scripts' work.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Builder(ABC):
 
     @abstractmethod
     def is_usable(self, report: Report) -> bool:
-        """Whether this machine can use the results; if not, ``report`` may get the reason."""
+        """Whether this machine can use the results; if it cannot, ``report`` may get the reason."""
 
     @abstractmethod
     def build_python(self, report: Report, base: str | None) -> str:
@@ -159,7 +159,7 @@ def builders_for(backend: str, report: Report) -> dict[str, Builder]:
 
 
 def _build_debian(root: str, builders: Mapping[str, Builder], report: Report) -> dict[str, str]:
-    """Makes the tarball of a root, only once, if any backend lacks its result."""
+    """Makes the tarball of a root once, unless every backend already has the result."""
     recipe = ROOTS[root].recipe
     assert recipe is not None, f"{root} is not made of Debian packages"
     with ExitStack() as stack:
@@ -369,7 +369,7 @@ def loader_of(program: Path) -> Path:
 
 
 def libraries_of(files: Iterable[Path], loader: Path) -> set[Path]:
-    """Every library that the loader would load for the files, by the names that it searches for."""
+    """Every library that the loader would load for the files, by the name that it searches for."""
     libraries: set[Path] = set()
     for file in files:
         with file.open("rb") as opened:
@@ -468,9 +468,9 @@ def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
 
 
 def install_sources(name: str, target: Path) -> None:
-    """Installs pure Python packages for which the index has only source archives.
+    """Installs pure Python packages that the index offers only as source archives.
 
-    The packages that build them are pinned too, and nothing else is taken from the index.
+    The packages that build them are pinned too; nothing else comes from the index.
 
     Args:
         name: the name of the lock; ``NAME-build`` is the lock of the packages that build them.
@@ -527,7 +527,7 @@ def _mirror() -> str | None:
 
 
 def _scratch() -> str | None:
-    """A folder in memory if there is space, because the package manager syncs at every step."""
+    """A folder in memory, if it has enough space: the package manager syncs at every step."""
     shared = Path("/dev/shm")  # noqa: S108 - the folder made in it is private
     if shared.is_dir() and shutil.disk_usage(shared).free > _WANTED_MEMORY_BYTES:
         return str(shared)

@@ -36,7 +36,7 @@ class RunStatus(enum.StrEnum):
 
 
 class OutputStatus(enum.StrEnum):
-    """What is at the output path after the run."""
+    """What the judge found at the output path after the run."""
 
     COLLECTED = "collected"
     MISSING = "missing"
@@ -83,7 +83,7 @@ class RunResult:
         exit_code: exit code if the program ended by itself.
         signal: number of the signal that ended it, if one did.
         cpu_s: processor seconds of the process tree.
-        wall_s: wall-clock seconds, without the start-up of the sandbox.
+        wall_s: wall-clock seconds, not counting the start of the sandbox.
         peak_memory_bytes: the most memory that the process tree held; None if not measured.
         stdout: the first ``limits.console_bytes`` of standard output.
         stderr: the *last* ``limits.console_bytes`` of standard error (the traceback's end).
@@ -118,12 +118,12 @@ class SandboxInfo:
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
-        image: an id that changes whenever what a solution can see changes, and is the same on every
-            machine with the same interpreter and the same packages.
+        image: an id that changes with everything that a solution can see, and is the same on every
+            machine with the same interpreter and packages.
         python: version of the interpreter inside.
         packages: name -> version of the packages that a solution can import.
         runtime: version of the daemon or of ``bwrap``.
-        isolation: what is enforced here, for people: ``cgroup memory limit`` -> ``yes`` …
+        isolation: protection -> whether it is enforced here, for people.
         former_image: the image id in reuse keys of earlier versions of the judge, which named the
             build instead of its content; empty if there is no such id.
         runs_solutions: whether it runs programs of strangers, not only the judge's services.
@@ -142,8 +142,8 @@ class SandboxInfo:
 class SandboxSession(Protocol):
     """Runs the cases of *one* submission in isolation; destroyed when it is closed.
 
-    Each :meth:`run` is a separate process that sees nothing of what earlier runs left behind.
-    Used by one thread at a time.
+    Each :meth:`run` is a separate process, and sees nothing that earlier runs left behind. Used by
+    one thread at a time.
     """
 
     def run(self, request: RunRequest) -> RunResult:
@@ -169,7 +169,7 @@ class SandboxSession(Protocol):
 
 
 class ServiceChannel(Protocol):
-    """One of the judge's own programs, isolated because of *what it reads*.
+    """One of the judge's own programs, isolated because of the *files that it reads*.
 
     Calculation engines open workbooks that a solution wrote, so they run inside as well. The
     program gets length-prefixed frames on its standard input and answers on its standard output:
@@ -249,7 +249,7 @@ class BackendFinding:
         ok: whether it exists and works.
         detail: the result of the check, in one line.
         fix: the command that fixes it; empty if there is no such command, or nothing to fix.
-        backend: the sandbox that is available if this check succeeds; empty if more is needed.
+        backend: the sandbox that is available if this check succeeds; empty if that is not enough.
     """
 
     name: str

@@ -47,12 +47,12 @@ ENVIRONMENT = MappingProxyType(
 
 
 def disk_bytes(limits: Limits) -> int:
-    """Bytes that a run may have on disk at a time: twice its output, and some working space."""
+    """How many bytes a run may have on disk at a time: twice its output, and some working space."""
     return 2 * limits.output_bytes + _SPARE_DISK_BYTES
 
 
 def modules_to_warm(program: str) -> list[str]:
-    """The slow modules that a program's source mentions; importing them in advance saves time."""
+    """The slow modules that a program's source mentions, to be imported in advance."""
     return [name for name in _HEAVY_MODULES if name in program]
 
 

@@ -3,8 +3,8 @@
 A stream consists of the pipes of a local process, or of the connection to a container.
 
 The status of a run is derived from its raw facts (:func:`classify`). Stronger evidence is checked
-first. What the warden or the kernel did itself (a kill for memory, for processor time, for
-wall-clock time) takes precedence over the way in which the program ended.
+first. A kill by the warden or the kernel (for memory, processor time or wall-clock time) takes
+precedence over the way in which the program ended.
 
 Ambiguities that remain:
 

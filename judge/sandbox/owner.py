@@ -29,7 +29,7 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
-        """The judge in which this code runs."""
+        """The judge that runs this code."""
         pid = os.getpid()
         return cls(
             host=_read("/etc/machine-id") or socket.gethostname(),

@@ -1,8 +1,8 @@
 """Prepares objects that are slow to start in advance, so that nothing waits for them.
 
 The pool starts to fill when the first object is taken. An object that is taken belongs to the
-caller, which passes it to :meth:`Pool.give_back` when done if others may use it, and otherwise to
-:meth:`Pool.discard`, so that nothing waits for its end either.
+caller. When done, the caller passes it to :meth:`Pool.give_back` if others may use it, and
+otherwise to :meth:`Pool.discard`, which ends it in the background.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Pool(Generic[T]):
     Args:
         prepare: makes an object that is ready to use; may raise SandboxError.
         size: how many objects are kept ready.
-        reusable: whether objects are usually given back. Those in use then count as ready, and
-            more are prepared only for callers that wait.
+        reusable: whether objects are usually given back. Objects in use then count as ready, and
+            more objects are prepared only for callers that wait.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Pool(Generic[T]):
             raise error
 
     def give_back(self, item: T) -> None:
-        """Takes back an object that is as good as new; it is the next one to be lent."""
+        """Takes back an object that is as good as new, and lends it next."""
         with self._changed:
             self._in_use -= 1
             if not self._closed:

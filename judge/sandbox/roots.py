@@ -46,7 +46,7 @@ def python_digest() -> str:
 
 
 def content_identity() -> str:
-    """Names what a solution can see: the versions of the interpreter and the packages.
+    """Names everything that a solution can see: the versions of the interpreter and the packages.
 
     Two builds of the same version have the same name, because they differ only in the machine on
     which they were built.

@@ -1,4 +1,4 @@
-"""A sandbox that plays a script, for tests of code that uses a sandbox."""
+"""A fake sandbox that follows a script, for tests of code that uses a sandbox."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ScriptedSandbox:
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
-        """A service that plays the answers."""
+        """A fake service, which gives the answers of the script."""
         del program, memory_bytes
         assert root in self._roots, f"no root {root!r} in this script"
         return _ScriptedService(self)

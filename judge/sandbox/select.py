@@ -95,7 +95,7 @@ def open_sandbox(kind: str = AUTO, *, jobs: int = 1) -> Sandbox:
 
 
 def _open_first(jobs: int) -> Sandbox:
-    """The first backend that works; backends that cannot run solutions are tried last."""
+    """Returns the first backend that works; backends that cannot run solutions are tried last."""
     failures: list[tuple[str, SandboxError]] = []
     for runs_solutions in (True, False):
         for row in BACKENDS.values():

@@ -83,7 +83,7 @@ _HEADERS = {
 
 @functools.cache
 def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[str]]]]:
-    """The routes of every application, and which methods each path has.
+    """The routes of all applications, and the methods of each path.
 
     FastAPI prepares a route at its first request, which takes longer than several requests; so
     all applications of one process share the routes.
@@ -106,7 +106,7 @@ def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[
 
 
 class _Application(FastAPI):
-    """An application that has its OpenAPI document, like its routes, from all of them."""
+    """An application whose routes and OpenAPI document are shared by all applications."""
 
     @staticmethod
     @functools.cache

@@ -47,11 +47,11 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """A suite to be added, or a new revision of one.
+    """A suite to be added, or a new revision of a suite.
 
     Attributes:
         name: used in addresses: small letters, digits, and ``. _ -``.
-        source: anything that :func:`judge.load_suite` loads.
+        source: a path or name that :func:`judge.load_suite` accepts.
         corrections: a file of corrections of known faults, or None.
         title: shown on pages; if empty, the name is shown.
         description: shown on pages.
@@ -132,7 +132,7 @@ class LoadedSuites:
 
 
 def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dict[str, Any]:
-    """Adds a suite, or a new revision of one; the same content gives the same revision.
+    """Adds a suite, or a new revision of a suite; content that exists already adds no revision.
 
     The files are in the data folder before the transaction is committed.
 
@@ -224,7 +224,7 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
 
 
 def set_phase_state(transaction: Transaction, name: str, state: PhaseState | None) -> None:
-    """Opens, closes or publishes a phase by hand; None makes its opening and closing times apply.
+    """Opens, closes or publishes a phase by hand. With None, its opening and closing times decide.
 
     Raises:
         UsageError: the phase does not exist.
@@ -309,7 +309,7 @@ def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str |
 
 
 def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:
-    """The revisions of a suite, the first one first."""
+    """The revisions of a suite, oldest first."""
     return all_rows(
         connection,
         sa.select(t.revision).where(t.revision.c.suite == suite).order_by(t.revision.c.number),
@@ -378,7 +378,7 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
     """Copies a suite and its corrections under the hash of their content.
 
     Returns:
-        The hash of both, and the hash of the corrections.
+        The hash of the suite and its corrections, and the hash of the corrections.
     """
     text = None if corrections is None else corrections.read_bytes()
     digest = None if text is None else hashlib.sha256(text).hexdigest()

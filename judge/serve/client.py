@@ -1,7 +1,7 @@
 """The client of ``judge submit``: submits a file, waits for its result, and retries safely.
 
-The idempotency key is computed from the content, so that the same command, run again after a lost
-connection, finds the submission that it made before.
+The idempotency key is computed from the content: if the connection is lost and the same command is
+run again, it finds the submission that it has already made.
 """
 
 from __future__ import annotations

@@ -24,18 +24,19 @@ from judge.serve.store.database import Database
 from judge.serve.store.folder import DataFolder
 
 ADDRESS = "address"
-"""Name of the setting that has the server's last address, for links printed on a terminal."""
+"""Name of the setting that has the server's last address, which links on a terminal begin with."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Options of a server.
+    """The options of a server.
 
     Attributes:
-        public_url: the URL at which people reach it, with its path prefix, if any, and without a
-            final slash; empty on the loopback address.
+        public_url: the URL at which people reach the server, with its path prefix, if any, and
+            without a final slash; empty on the loopback address.
         secure: whether cookies are sent only over HTTPS.
-        hosts: host names that it answers to, against DNS rebinding; if empty, it answers to any.
+        hosts: the host names that it answers to, as a protection against DNS rebinding; if empty,
+            it answers to any name.
         max_queue: how many judgings may wait before submissions are refused.
     """
 

@@ -278,7 +278,7 @@ class Described:
         cost_usd: the cost in US dollars.
         tokens: how many tokens were used.
         cutoff: the last day of the model's training data, ``2026-01-31``.
-        note: anything else.
+        note: any other information.
     """
 
     system: str = ""
@@ -313,7 +313,7 @@ class Admission:
 def admit(
     server: Server, viewer: Viewer, phase_name: str, team: str | None, key: str | None = None
 ) -> Admission:
-    """Checks what can be checked before a body is read.
+    """Checks whether a caller may submit, before a body is read.
 
     Args:
         server: the server.
@@ -459,11 +459,11 @@ def submit(
 
 
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
-    """Checks, before an archive is read, that the caller may add a revision to a suite.
+    """Checks that the caller may add a revision to a suite, before the archive is read.
 
     Raises:
-        Problem: 404 for a suite that they cannot see, 403 for one that they can only see, and for
-            a new one without the role; 503 or 507 if the server accepts nothing.
+        Problem: 404 if they cannot see the suite; 403 if they can only see it, or if the suite is
+            new and they lack the role; 503 or 507 if the server accepts nothing.
     """
     with server.database.reading() as connection:
         row = first_row(connection, sa.select(t.suite.c.id).where(t.suite.c.name == name))
@@ -527,7 +527,7 @@ def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
 def _hidden_of(
     server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
 ) -> tuple[str, ...]:
-    """The hidden tasks of a new revision: those named, or those of the previous revision.
+    """The hidden tasks of a new revision: the named tasks, or those of the previous revision.
 
     Raises:
         Problem: 422, a suite with a hidden split has a new task, and no hidden tasks are named.

@@ -1,7 +1,7 @@
 """Errors of the server as RFC 9457 problem details: each kind is declared once, with its page.
 
-An answer shows only these titles and the details that routes give: never a stack trace, never a
-message of the database.
+An answer shows only these titles and the details that routes give: never a stack trace or a message
+of the database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The processes of ``judge serve``: the server, the dispatcher, or both in one; and its demo."""
+"""Runs ``judge serve``: as a server, a dispatcher, both in one process, or a demo."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions that the serving process calls within a second of a change, and regularly otherwise."""
+"""Functions that the serving process calls within a second of a change, and at regular
+intervals."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
@@ -172,7 +173,7 @@ def dispatch(storage: StorageOptions, slots: SlotOptions, *, on_ready: Callable[
 
 
 class _Parts:
-    """Threads that all have to run: when one ends, all are stopped.
+    """A group of threads: when one ends, all are stopped.
 
     Args:
         stack: stops them when it is closed.
@@ -235,8 +236,9 @@ class _Parts:
 class _PromptHeads(H11Protocol):
     """Closes a connection if no complete request head arrives in time, even if bytes keep coming.
 
-    uvicorn's own time-out applies only to silent connections that already got an answer. Without
-    this one, a client could occupy a slot of ``limit_concurrency`` for as long as it likes.
+    uvicorn's own time-out applies only to silent connections that have already received an answer.
+    Without this time-out, a client could occupy a slot of ``limit_concurrency`` for as long as it
+    likes.
     """
 
     head_s = 30.0
@@ -363,7 +365,7 @@ def notify_service_manager(state: str) -> None:
 
 
 def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CHORES) -> None:
-    """Does the chores after each commit, and otherwise every few seconds.
+    """Calls the chores after each commit, and otherwise every few seconds.
 
     An expensive chore, such as a large board, gets at most a twentieth of the processor time.
     """

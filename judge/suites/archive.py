@@ -39,7 +39,8 @@ MAX_MEMBERS = 200_000
 """How many files and folders an archive may have (the largest published suite has 5,464)."""
 
 MAX_HEADER_BYTES = 64 * 1024
-"""Largest header of one member; a larger one is refused unread. The longest path takes 4 KiB."""
+"""Largest header of one member, in bytes; an archive with a larger one is refused. The longest path
+takes 4 KiB."""
 
 MAX_HEADERS_BYTES = 64 * 1024**2
 """Largest total size of an archive's long headers (the largest published suite has none)."""
@@ -71,7 +72,7 @@ class _Headers:
         self._is_listing = True
 
     def member(self, size: int) -> None:
-        """Notes that a member was listed, and counts the reads for the next header from 0."""
+        """Notes that a member was listed, and resets the count of reads for the next header."""
         self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")
@@ -107,14 +108,14 @@ class _Headers:
 
 
 def unpack_once(archive: Path, folder: Path) -> Path:
-    """Unpacks an archive into a folder named after its hash; a second call unpacks nothing.
+    """Unpacks an archive into a folder named after its hash, unless it was unpacked before.
 
     Args:
         archive: the ``.tar.gz``.
         folder: the parent of the folders of unpacked archives; created if it is missing.
 
     Returns:
-        The folder with the unpacked archive. Another archive is never unpacked into it.
+        The folder with the unpacked archive. No other archive is ever unpacked into it.
 
     Raises:
         SuiteError: the file is not an archive, is damaged, or has members outside its folder.
@@ -221,7 +222,7 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member with this user as owner and plain permissions, whatever the archive states."""
+    """Makes the current user the owner of a member, and gives it plain permissions."""
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     member.mode = 0o755 if member.isdir() else 0o644
     return member
@@ -244,11 +245,11 @@ def _problem(member: tarfile.TarInfo) -> str | None:
 _MAX_NAME_BYTES = 255
 
 _MAX_DEPTH = 100
-"""How many folders a member may be in; more would reach limits of Python and of path lengths."""
+"""How many folders a member may be in; deeper paths exceed limits of Python or of file systems."""
 
 
 def _problem_of_path(path: PurePosixPath) -> str | None:
-    """Why some file systems cannot store a file of this path; None if all can."""
+    """Why some file systems cannot store a file under this path; None if all can."""
     if len(path.parts) > _MAX_DEPTH:
         return f"is in more than {_MAX_DEPTH} folders"
     if any(len(part.encode("utf-8", "replace")) > _MAX_NAME_BYTES for part in path.parts):
@@ -327,7 +328,7 @@ class MemberNames:
         self._folders = 0
 
     def problem(self, name: str, *, is_folder: bool) -> str | None:
-        """Why a further member is refused; None if it is accepted. Folders may occur twice."""
+        """Why the next member is refused; None if it is accepted. A folder may be listed twice."""
         parts = [part for part in PurePosixPath(name).parts if part != "."]
         parts = [unicodedata.normalize("NFC", part).casefold() for part in parts]
         self._folders += len(parts)

@@ -52,7 +52,7 @@ PAPER_TABLE = ScoreTable(
         ScoreColumn("Hard", "paper_difficulty", "Hard", "Difficulty"),
     ),
 )
-"""From left to right, the columns count 247, 236, 11, 132, 115, 121, 59, 103 and 85 questions."""
+"""The columns, from left to right, have 247, 236, 11, 132, 115, 121, 59, 103 and 85 questions."""
 
 _MAX_HEADER_BYTES = 4096
 
@@ -87,7 +87,7 @@ class BabelBench(SuiteFormat):
         return alias(prompt, str(images))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The paths of a program, which finds the first file under its own name."""
+        """The paths for a program: its input is the first file, under the file's own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.json")
@@ -248,7 +248,7 @@ def _names(record: Mapping[str, str], field: str) -> list[str]:
 
 
 def _expected(text: str) -> tuple[dict[str, object], dict[str, object]]:
-    """The rules of the variables, and their correct values."""
+    """The rules by which the variables are compared, and their correct values."""
     try:
         document = as_object(parse_json(text))
     except MalformedError as error:

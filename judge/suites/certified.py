@@ -25,7 +25,7 @@ from judge.suites.suite import CERTIFIED_FOLDER, Suite, certified_files, data_fo
 
 
 class Grade(enum.StrEnum):
-    """How far a reader can rely on a task's gold."""
+    """How far a task's gold can be trusted."""
 
     SOUND = "sound"
     """The gold's values follow from the question and the input, and every right answer passes."""
@@ -197,7 +197,7 @@ def certified_folder() -> Path:
 
 
 def certification_of(suite: Suite) -> Certification | None:
-    """The grades that ship with the judge for a suite's format; None if nobody graded it.
+    """The grades that ship with the judge for a suite's format; None if its tasks were not graded.
 
     Raises:
         SuiteError: the file cannot be read.
@@ -216,7 +216,7 @@ def certified_identity(
 
     Args:
         suite: the suite that the run answers.
-        corrections: those that the run is judged with, as run.json describes them.
+        corrections: the corrections that the run is judged with, as run.json describes them.
 
     Raises:
         SuiteError: a file of grades, or a workbook, cannot be read.
@@ -280,7 +280,7 @@ def _by_id(document: _Document) -> dict[str, GradedTask]:
 
 
 def _with_grades(task: GradedTask) -> GradedTask:
-    """The certified task of a record, with :class:`Grade` values in place of their names."""
+    """Makes a certified task from a record; names of grades become :class:`Grade` values."""
     return {
         **task,
         "grade": Grade(task["grade"]),

@@ -56,8 +56,8 @@ class ChecklistFormat(SuiteFormat):
     Attributes:
         folders: paths below the suite's folder that may hold the tasks.
         work_folder: the folder in which programs change files; its files are their answer.
-        output_folder: the folder into which programs write their answer instead; if both are
-            empty, the answer is one file.
+        output_folder: the folder into which programs write their answer, for suites without a
+            ``work_folder``. If both are empty, the answer is one file.
     """
 
     file_suffixes: tuple[str, ...] = (".xlsx",)
@@ -125,7 +125,7 @@ class ChecklistFormat(SuiteFormat):
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Finds folders and files with the name of a task; folders up to three levels down."""
+        """Finds folders and files named after a task, in folders at most three levels deep."""
         answers = {
             tasks[path.stem]: path
             for path in _entries_of(folder)
@@ -310,7 +310,7 @@ class IbBench(ChecklistFormat):
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Finds responses that the suite recorded, ``{id}.json``, and folders."""
+        """Finds the responses that the suite recorded as ``{id}.json``, and folders of answers."""
         responses = {path.stem: path for path in _responses_in(folder) if path.stem in tasks}
         return {**super().folder_answers(folder, tasks), **responses}
 
@@ -365,7 +365,7 @@ def _files(folder: Path, boundary: Boundary) -> tuple[list[InputFile], list[Gold
 
 
 def _instruction(path: Path) -> str:
-    """The instruction: the prompt from its section ``Task`` on."""
+    """The instruction: the part of the prompt that begins with the section ``Task``."""
     text = read_text(path, SuiteError)
     return (text[text.index("## Task") :] if "## Task" in text else text).strip()
 
@@ -427,7 +427,7 @@ class OfficeBench(ChecklistFormat):
 
 
 def _read_checks(definition: Path, name: str) -> tuple[Fields, list[Any]]:
-    """Reads the definition of a task, and the list of its checks in the field ``name``."""
+    """Reads the definition of a task, and its list of checks from the field ``name``."""
     record = read_json(definition, SuiteError)
     if not isinstance(record, dict):
         raise FieldError("must hold an object")
@@ -561,7 +561,7 @@ _WAA_EVALUATOR = "spider2v"
 
 
 class WindowsAgentArena(DesktopFormat):
-    """The format with ``examples/libreoffice_calc``; names of tasks end with ``-WOS``."""
+    """The format with ``examples/libreoffice_calc``; the names of its tasks end with ``-WOS``."""
 
     def __init__(self) -> None:
         super().__init__(_WAA_EVALUATOR, "libreoffice_calc", examples="examples")
@@ -579,7 +579,7 @@ class WindowsAgentArena(DesktopFormat):
 
 
 def _rules_as_items(task: Task) -> Task:
-    """The task with one checklist item for each rule; unchanged if no rules decide it."""
+    """The task with one checklist item for each rule; unchanged if rules do not decide it."""
     if task.checker.name != RULES:
         return task
     options: Mapping[str, object] = task.checker.options

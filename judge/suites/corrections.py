@@ -119,7 +119,7 @@ FIELDS = ("answer_position", "answer_sheet", "style", "exclude", "gold")
 """The fields of a task that can be corrected; ``gold`` stands for cells of one case's gold."""
 
 _OF_CASES = {"exclude", "gold"}
-"""The fields that can be corrected in a single case; this requires the hash of its gold."""
+"""The fields that can be corrected for a single case; the correction must state the gold's hash."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -135,7 +135,7 @@ class Correction:
         was: the field's value as published; the correction is not applied to a suite that has
             another value. None if the suite has no such field.
         now: the corrected value; for ``exclude`` the reason, for ``gold`` nothing.
-        reason: what is wrong, for people; for a case, what a reader sees in the question.
+        reason: what is wrong, for people; for a correction of a case, what the question says.
         source: where the fault can be seen.
         evidence: what the cells show; empty if not stated.
         case: number of the case, if the correction is about a single one.
@@ -241,8 +241,8 @@ class CorrectedSuite:
     Attributes:
         suite: the suite, with the digest of its files.
         applied: the corrections that were applied, in suite order.
-        unfit: corrections that were not applied, because the task does not have the value that
-            they correct.
+        unfit: corrections that were not applied, because the field of the task has a value other
+            than the one that they correct.
     """
 
     suite: Suite
@@ -262,7 +262,7 @@ def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> Correc
     golds that already hold the right values.
 
     Raises:
-        SuiteError: corrections were made for files with other contents; all are named.
+        SuiteError: corrections were made for files with other contents; it names all of them.
     """
     by_task: dict[str, list[Correction]] = {}
     for correction in corrections:
@@ -428,7 +428,7 @@ def correction_of(suite_format: str, entry: object) -> Correction:
 
 
 def _whole(correction: Correction, entry: Mapping[object, object]) -> Correction:
-    """A correction of a whole task, checked to have no field that belongs to a case."""
+    """Reads a correction of a whole task, which may not have a field that belongs to a case."""
     for name in ("gold_sha256", "input_sha256", "cells"):
         if name in entry:
             raise CorrectionFaultError(f"field {name!r} is only for corrections of a case")
@@ -436,7 +436,7 @@ def _whole(correction: Correction, entry: Mapping[object, object]) -> Correction
 
 
 def _of_case(correction: Correction, entry: Mapping[object, object]) -> Correction:
-    """A correction of a single case, bound to the content of its files."""
+    """Reads a correction of a single case; it is valid only for files with the stated hashes."""
     if correction.field not in _OF_CASES:
         raise CorrectionFaultError(
             f"field 'case': {correction.field!r} is corrected for all cases of a task"

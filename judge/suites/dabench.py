@@ -57,7 +57,7 @@ class DABench(SuiteFormat):
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(TABLE,))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The paths of a program, which finds the table under its own name."""
+        """The paths for a program: its input is the table, under the table's own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input.csv"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.txt")
@@ -67,7 +67,7 @@ FORMAT = DABench()
 
 
 _TOLERANCE = 1e-6
-"""How far a number may be off; this is small because questions say how to round."""
+"""How far a number may differ; the tolerance is small because questions say how to round."""
 
 
 def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:

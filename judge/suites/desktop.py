@@ -67,7 +67,8 @@ REQUESTED_FILE = "file"
 DESKTOP_FOLDER = "folder"
 """Name of the task detail that says in which folder, below the home folder, the task is done.
 
-The task's files are placed there on a desktop, and the whole folder is brought back.
+On a desktop, the task's files are placed in this folder, and afterwards the whole folder is
+collected.
 """
 
 _TITLE = "Success by difficulty, feasibility and instruction"
@@ -92,7 +93,7 @@ class DesktopFormat(SuiteFormat):
         folder: the tasks' folder, below ``examples``.
         before: the tasks' folder of another format; a suite that has this folder too is read in
             that format.
-        examples: the folder of the examples.
+        examples: the folder that holds the folders of tasks.
     """
 
     file_suffixes = SUFFIXES
@@ -109,7 +110,7 @@ class DesktopFormat(SuiteFormat):
         self._before = before
 
     def recognises(self, root: Path) -> bool:
-        """Whether a folder has tasks of this format, and none of one that takes precedence."""
+        """Whether a folder has tasks of this format, but none of a format that precedes it."""
         other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
@@ -151,7 +152,7 @@ class DesktopFormat(SuiteFormat):
 
 SPIDER2V = DesktopFormat("spider2v", "excel", before="libreoffice_calc")
 OSWORLD = DesktopFormat("osworld", "libreoffice_calc")
-"""OSWorld's format; its tasks also find the workbooks of Spider2-V in the same folder."""
+"""OSWorld's format; its tasks also use the workbooks of Spider2-V in the same folder."""
 
 
 # -- the field evaluator --------------------------------------------------------------------------
@@ -165,7 +166,7 @@ Returns the name if the file is missing, and None if the field names no file.
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How a task is decided.
+    """How the answer to a task is judged.
 
     Attributes:
         spec: the checker.
@@ -307,7 +308,8 @@ _COPIES = {"download", "copyfile_from_host_to_guest"}
 _PLAN_FILE = "verbose_instruction.txt"
 _PHRASINGS = ("abstract", "verbose")
 _DIFFICULTIES = ((5, "easy"), (15, "medium"))
-"""Largest number of actions -> difficulty in the Spider2-V paper; tasks with more are hard."""
+"""Largest number of actions -> difficulty in the Spider2-V paper; tasks with more actions are
+hard."""
 _MAX_PLAN_BYTES = MIB
 
 
@@ -460,7 +462,7 @@ def _plan(path: Path) -> str:
 
 
 def _folders_of(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
-    """The folders that may hold the workbooks of a task, including Spider2-V's and the cache."""
+    """The folders that may hold a task's workbooks, among them Spider2-V's folder and the cache."""
     examples = boundary.root / chosen.examples
     folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
     return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]

@@ -34,7 +34,7 @@ MAX_ARCHIVE_BYTES = 4 * 1024**3
 """Largest download if its size is not known (the largest published archive has 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""Bytes that a server has to send in every :data:`PATIENCE_S`; slower ones are dropped."""
+"""Bytes that a server has to send in every :data:`PATIENCE_S`; slower servers are disconnected."""
 
 PATIENCE_S = 120.0
 
@@ -66,7 +66,7 @@ class Fetched:
 
 
 class _AddressError(Exception):
-    """An address did not deliver the archive; the received part is kept."""
+    """An address did not deliver the whole archive; the received part is kept."""
 
 
 class _TooSlowError(_AddressError):
@@ -118,7 +118,7 @@ def fetch_suite(
         source: which suite.
         archive: the archive, fetched by hand; nothing is downloaded.
         urls: addresses instead of the published ones, such as a mirror.
-        again: fetch it even if it exists, and replace it.
+        again: fetch the suite even if it already exists, and replace it.
         timeout_s: how long a server may be silent.
         on_progress: called with the progress of the download.
 
@@ -305,7 +305,7 @@ def _continues(response: HTTPResponse, done: int) -> bool:
 
 
 class _Pace:
-    """Drops a server that only sends a byte now and then; time on standby counts, too.
+    """Disconnects a server that only sends a byte now and then; time on standby counts, too.
 
     Headers, chunk sizes and the TLS handshake are read in many small steps, and the socket's
     timeout applies to every step separately. So a thread watches how much arrives in total, and
@@ -351,10 +351,10 @@ class _Pace:
             raise _TooSlowError
 
     def check(self) -> None:
-        """Checks that a failed connection was not shut down by this class.
+        """Raises an error if this class shut down the connection that failed.
 
         Raises:
-            _TooSlowError: it was, because the server is too slow.
+            _TooSlowError: it did, because the server is too slow.
         """
         if self._expired:
             raise _TooSlowError

@@ -72,7 +72,7 @@ class FilePattern:
     def match(self, path: str) -> PathFields | None:
         """The fields in a path with slashes; None if the path does not match.
 
-        A task that the suite does not have is returned as well, if no known task matches.
+        If no known task matches, the fields may name a task that the suite does not have.
         """
         match = self._known.fullmatch(path) or self._any.fullmatch(path)
         if match is None:

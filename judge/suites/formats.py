@@ -27,7 +27,7 @@ DATA_FOLDER = "/mnt/data"
 
 
 class Row(NamedTuple):
-    """A format, whose module is imported only for suites that may have this format.
+    """A registered format; its module is imported only for suites that may have this format.
 
     Attributes:
         names: its :attr:`SuiteFormat.names`.
@@ -187,7 +187,7 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The default paths of a program, which apply if none are given; the same for every case.
+        """The paths that a program uses if none are given; they are the same for every case.
 
         Args:
             question: the task.
@@ -202,7 +202,7 @@ class SuiteFormat(ABC):
         self,
         file_name: str,  # noqa: ARG002
     ) -> tuple[str, int] | tuple[str, int, int] | None:
-        """Task id and case number in the name of an output; None if the name is not an output's.
+        """Task id and case number in the name of an output; None for any other name.
 
         If names distinguish several samples of a case, the sample number follows, counted from 0.
         """
@@ -229,9 +229,9 @@ class SuiteFormat(ABC):
         return {}
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """The role of a file for programs of the task, by its name; None if it has none.
+        """The role that a file name has for programs of the task; None if it has none.
 
-        Prompts and programs of other people mention file names; this recognises them.
+        Such names occur in prompts and programs that other people wrote.
         """
         return None
 

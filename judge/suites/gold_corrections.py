@@ -3,7 +3,7 @@
 A correction of cells belongs to one file: it states the SHA-256 of the gold that it was made for,
 and that of the input if the right values depend on it. The suite's file is not changed; the
 corrected gold is a separate file in the cache folder, named after its hash. All code that reads
-golds reads this file instead, and verdicts on the published gold are never reused for it.
+golds reads the corrected gold instead, and verdicts on the published gold are never reused for it.
 """
 
 from __future__ import annotations

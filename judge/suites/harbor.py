@@ -37,7 +37,7 @@ _SEPARATORS = "-_."
 
 
 def folder_name(task_id: str) -> str:
-    """The name of a task's folder, which differs for every id."""
+    """The name of a task's folder; no two ids have the same name."""
     if _PLAIN.fullmatch(task_id):
         return task_id
     plain = _OTHER.sub("-", task_id).strip("-_") or "task"
@@ -55,7 +55,7 @@ def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[
         task_ids: ids of the existing tasks.
 
     Returns:
-        For each trial the id of its task; None if no task fits.
+        For each trial, the id of its task, or None if no task fits.
     """
     by_name = {folder_name(task_id): task_id for task_id in task_ids}
     options = [_options(name, by_name) for name in names]
@@ -80,7 +80,7 @@ def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:
 
 ARTIFACTS = "artifacts"
 CONVENTION = "logs/artifacts"
-"""Folder, in the artifacts of a trial, for files that the agent publishes without being asked."""
+"""Folder in the artifacts of a trial that holds files that the agent was not asked to publish."""
 
 _RESULT = "result.json"
 _CONFIG = "config.json"
@@ -401,7 +401,7 @@ class HarborJob:
         """Case -> workbook.
 
         If a case has several, the workbook in the fewest folders is chosen; a file that the agent
-        published without being asked is chosen last.
+        was not asked to publish is chosen last.
         """
         candidates: dict[int, list[Path]] = defaultdict(list)
         for path, case in self._named(trial, task, unrecognized):

@@ -275,11 +275,11 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample for a case; None if the sample left no output."""
+        """The output of a sample for a case; None if there is no output."""
         return self._samples.get((task_id, sample, case))
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
-        """The same outputs, with additional attempts that left no output."""
+        """A copy that also lists these attempts, which left no output."""
         existing = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
         return FoundOutputs(self._suite, self.unrecognized, self._samples, [*existing, *attempts])
 

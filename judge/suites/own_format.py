@@ -235,7 +235,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """Checks that no further input has the name that the first one gets for programs."""
+    """Checks that no further input has the name under which programs get the first input."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
         for file in case.inputs[1:]:
@@ -371,7 +371,7 @@ def _file(fields: Fields, boundary: Boundary) -> Path | None:
 
 
 def _frozen(options: Mapping[str, object]) -> dict[str, object]:
-    """Options with tuples in place of lists, as checkers get them."""
+    """Converts lists in options to tuples, which checkers expect."""
     return {name: _tuples(value) for name, value in options.items()}
 
 

@@ -38,7 +38,7 @@ NAME = "sheetcopilot"
 DEFINITION = "dataset.xlsx"
 INPUTS = "task_sheets"
 GOLDS = ("task_sheet_answers_v2", "task_sheet_answers")
-"""Folders of golds; the first that exists is used: the second version, then the paper's."""
+"""Folders of golds: the second version's, then the paper's. The first one that exists is used."""
 
 CATEGORIES = (
     "Entry and manipulation",
@@ -100,7 +100,7 @@ class SheetCopilot(SuiteFormat):
         )
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """Reads the task's workbook as the input, and a file named after the task as the output."""
+        """Recognises the task's workbook as input, and a file named after the task as output."""
         if file_name == f"{task_id.partition('_')[2]}.xlsx":
             return FileRole.INPUT
         output = self.output_of(file_name)

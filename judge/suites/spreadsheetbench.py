@@ -364,8 +364,8 @@ class Pairing:
 
     Attributes:
         cases: the cases in the order of their numbers.
-        faults: why an expected case is missing; the folder is not named.
-        notes: irregular names that were understood; the folder is not named.
+        faults: why an expected case is missing; without the name of the folder.
+        notes: irregular names that were understood; without the name of the folder.
         verified_names: whether the files are named as in SpreadsheetBench Verified.
     """
 
@@ -422,7 +422,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
 
 
 def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
-    """Sorts names into those that give case and role, and those that give only the case."""
+    """Separates names that state case and role from names that state only the case."""
     candidates: list[_Candidate] = []
     oddly_named: dict[int, list[str]] = {}
     for name in workbooks:

@@ -1,4 +1,4 @@
-"""Statistics of a suite, for people who want to know what is in it."""
+"""Statistics that show people what a suite contains."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _checklists(tasks: Iterable[Task]) -> _Checklists:
 
 
 def _judging(task: Task, judges: Sequence[Judged]) -> str:
-    """Which part of a task is judged without a model or a person."""
+    """How far a task is judged without a model or a person: in full, in part or not at all."""
     if task.reason_left_out() is not None or Judged.DETERMINISTIC not in judges:
         return "not at all"
     return "in full" if set(judges) == {Judged.DETERMINISTIC} else "in part"

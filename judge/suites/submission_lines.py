@@ -138,7 +138,8 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean this field, even if the record has it and it is empty."""
+"""Field -> names that can only mean this field; they are read even if the field exists but is
+empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -253,7 +254,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message for a missing field: names the line's fields and the one that may be misspelt."""
+    """The message for a missing field; it names the line's fields, and the probable misspelling."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
@@ -269,10 +270,10 @@ def _quoted(field: str) -> str:
 def _look_alike(
     name: str, record: Mapping[str, object], synonyms: Collection[str], *, text: bool = False
 ) -> str | None:
-    """Finds a field of a record that is probably the needed field under another name.
+    """Finds the field of a record that probably is the required field under another name.
 
     Args:
-        name: the field that is needed.
+        name: the required field.
         record: the record.
         synonyms: other names that people use for it.
         text: whether to consider only fields that hold text.
@@ -295,7 +296,7 @@ def _says_something(value: object) -> bool:
 
 
 def _check_meant(name: str, record: Mapping[str, object]) -> None:
-    """Checks that the answer is not in a field of another name.
+    """Checks that an empty field does not have its answer in a field of another name.
 
     Raises:
         LineError: the field is empty, and the answer probably is in another one.

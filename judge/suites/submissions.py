@@ -69,10 +69,10 @@ def iterate_submissions(
 ) -> Iterator[tuple[int, int, Submission]]:
     """Yields the submissions of a file, each with the offset and the length of its line.
 
-    Faults are raised after the last submission: so no submission may be used before all have been
-    read. If ``programs`` is false, programs and their paths are left out, which saves most of the
-    time. Submissions of tasks that the suite lacks are a fault; if ``left_out`` is given, they are
-    left out instead, and the ids of these tasks are added to it.
+    Faults are raised after the last submission, so the caller must not use any submission before
+    all have been read. If ``programs`` is false, programs and their paths are left out, which saves
+    most of the time. Submissions of tasks that the suite lacks are a fault; if ``left_out`` is
+    given, they are left out instead, and the ids of these tasks are added to it.
     """
     task_ids = None if ids is None else {str(task_id) for task_id in ids}
     reader = LineReader(suite, path.parent, task_ids, programs=programs)
@@ -278,7 +278,7 @@ def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None
 # -- large files ----------------------------------------------------------------------------------
 
 _SAMPLE_BITS = 64
-"""Bits of a sample number in a sort key; sample numbers are below 2**63."""
+"""How many bits a sample number takes in a sort key; sample numbers are below 2**63."""
 
 
 @dataclass(slots=True)
@@ -347,18 +347,18 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
-        """A submission without its program, which would be slow to read."""
+        """Reads a submission without its program, because reading programs is slow."""
         line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
         folder = self._lines.path.parent
         return read_submission(line, self._suite, folder, key, programs=False)
 
     def task(self, index: int) -> Task:
-        """The task of a submission, without reading it."""
+        """Returns the task of a submission; the submission is not read."""
         return self._suite.tasks[self._numbers[index]]
 
     def sample(self, index: int) -> int:
-        """The sample of a submission, without reading it."""
+        """Returns the sample of a submission; the submission is not read."""
         return self._samples[index]
 
     def only(self, indices: Iterable[int]) -> SubmissionIndex:

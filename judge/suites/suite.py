@@ -121,7 +121,7 @@ class Suite:
 
     @property
     def whole(self) -> Suite:
-        """The suite with all its tasks, unchanged from its files."""
+        """The suite as its files define it, with all tasks."""
         return self if self._whole is None else self._whole
 
     def task_id_in(self, name: str, folders: Sequence[str]) -> str:
@@ -241,7 +241,7 @@ CERTIFIED_FOLDER = "certified"
 """Folder of ``dataset/`` with grades of golds; a file's name begins with the suite's format."""
 
 _MAX_DEPTH = 2
-"""How many nested folders are entered, as long as each holds only one folder."""
+"""How many nested folders are searched for a suite, as long as each holds only one folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +290,9 @@ def fetched_folder(name: str) -> Path:
 
 
 def shown_source(root: Path) -> str:
-    """What a user types to name the suite in a folder: its name if it has one, else its path.
+    """What a user types to choose the suite in a folder: its name or, if it has none, its path.
 
-    Suites in the installation or in the cache have a name; nobody would recognise their paths.
+    Suites in the installation or in the cache have a name; a user does not know their paths.
     """
     for name in SHIPPED:
         if root == data_folder() / name:
@@ -302,7 +302,7 @@ def shown_source(root: Path) -> str:
 
 
 def whole_source(source: str | Path) -> str:
-    """The source of a suite as records hold it: an absolute path, or a name unchanged."""
+    """The source of a suite as it is recorded: a path is made absolute, a name stays unchanged."""
     path = Path(source)
     return str(path.resolve() if path.exists() else source)
 
@@ -581,7 +581,7 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
 
 
 def _concerns(faults: Collection[str], tasks: Collection[Task], ids: Collection[str]) -> bool:
-    """Whether one of the requested tasks has a fault, or may have one."""
+    """Whether one of the requested tasks has a fault, or a fault may belong to one of them."""
     whole = {task.id for task in tasks}
     named = {f"(id {task_id})" for task_id in ids} | {f"/{task_id}/" for task_id in ids}
     return not set(ids) <= whole or any(name in fault for fault in faults for name in named)

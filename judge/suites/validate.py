@@ -93,7 +93,7 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
 
 
 def _of_note(note: str) -> SuiteFinding:
-    """The finding for a note of the loader, which begins with the name of its file."""
+    """Turns a note of the loader, which begins with the name of a file, into a finding."""
     file, _, message = note.partition(": ")
     return SuiteFinding(Severity.NOTE, None, file, message)
 

@@ -130,7 +130,8 @@ def _question(task: Task) -> str:
 def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     """Sorts suspects into the order in which people should read them.
 
-    The surest come first; among equally sure ones, those of cases with several signs.
+    The surest suspects come first; among equally sure ones, the suspects of cases with several
+    signs.
     """
     listed = list(suspects)
     votes: dict[tuple[str, int | None], int] = {}
@@ -220,7 +221,7 @@ def supported_by_others(suspects: Iterable[Suspect]) -> Iterator[Suspect]:
 
 
 def _opened(task: Task, tools: Tools) -> tuple[list[CaseMaterial], list[Problem]]:
-    """Opens the cases of a task whose answers are cells; also returns the faults of their files."""
+    """Opens the cases whose answers are cells; also returns faults of files."""
     opened: list[CaseMaterial] = []
     problems: list[Problem] = []
     for case in task.cases:

@@ -20,7 +20,7 @@ agree = comparator(get_profile("standard"))
 
 
 NO_ANSWER = frozenset({"", "-", "n/a", "na", "none", "not found", "#n/a"})
-"""Strings, in lower case, that say that there is no answer; so do 0, a blank cell and #N/A."""
+"""Strings, in lower case, that mean "no answer"; 0, a blank cell and #N/A mean the same."""
 
 NOISE = 1e-9
 """Numbers count as equal up to this relative difference, because saving a workbook rounds them."""

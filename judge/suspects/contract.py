@@ -180,7 +180,7 @@ SIGNS = (
     "judge.suspects.signs.verdicts:FAILED_TASK",
     "judge.suspects.signs.beyond_position:BEYOND_POSITION",
 )
-"""Where the signs of this package are: ``module:object``."""
+"""The locations of the signs of this package: ``module:object``."""
 
 _REGISTERED: dict[str, Sign] = {}
 

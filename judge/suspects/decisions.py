@@ -58,7 +58,7 @@ class DecisionFiles(TypedDict):
 
 
 class DecisionRecord(TypedDict):
-    """A line of the log; ``finding`` is null if the reviewer takes a decision back."""
+    """A line of the log; ``finding`` is null if the reviewer withdraws a decision."""
 
     task: str
     case: int | None
@@ -78,11 +78,11 @@ class Decision:
 
     Attributes:
         key: the key of the suspect.
-        finding: the finding; None if an earlier decision is taken back.
+        finding: the finding; None if an earlier decision is withdrawn.
         by: the name of the reviewer.
         at: the time, in ISO format.
-        reason: the reason that follows from the question.
-        evidence: the evidence in the cells.
+        reason: why, according to the question.
+        evidence: what the cells show.
         files: the files that the reviewer saw.
         corrections: the corrections of a fault, in the format of ``dataset/corrections``.
     """

@@ -1,4 +1,4 @@
-"""What signs examine of a task: the workbooks of its cases, computed formulas, traces of values.
+"""The material that signs examine: workbooks of cases, computed formulas, traces of values.
 
 Each workbook is opened once. A trace is a value that can be recognized elsewhere: a name, a date, a
 large number.
@@ -472,8 +472,8 @@ def apart_by_rewriting(
 ) -> dict[CellAddress, CellValue]:
     """Finds the answer's cells that would change with other formulas, and their new values.
 
-    A cell only counts if the engines compute the gold's value for its present formula, so that a
-    fault of an engine is not taken for a fault of the gold. Error values do not count, because a
+    A cell counts only if the engines compute the gold's value for its present formula; otherwise, a
+    fault of an engine could be taken for a fault of the gold. Error values do not count, because a
     formula may not suit every cell. Array formulas are not replaced: in a single cell, the same
     text gives another result.
     """
@@ -506,7 +506,7 @@ def _alike(stored: CellValue, value: CellValue) -> bool:
 
 MIN_LETTERS = 3
 MIN_NUMBER = 1000
-"""Whole numbers below this occur by chance, as sums and counts do."""
+"""Whole numbers below this occur by chance, like sums and counts."""
 LONGEST = 200
 DIGITS = 9
 

@@ -218,7 +218,7 @@ class Problem:
         task: the task's id.
         case: number of the case; None for the task as a whole.
         message: what happened.
-        sign: the sign that could not be searched for; empty if that is true of all signs.
+        sign: the sign that could not be searched for; empty if none could be.
     """
 
     task: str

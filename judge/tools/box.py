@@ -29,7 +29,7 @@ MAX_DRAWN_BYTES = 8 * MIB
 _START_S = 120.0
 _FILES_S = 120.0
 _SLACK_S = 30.0
-"""Seconds that an answer may exceed its limit, while the driver ends the program."""
+"""How many seconds an answer may be late, because the driver first has to end the program."""
 
 _DATA_SHARE = 0.8
 """Share of the sandbox's memory that one process may allocate."""
@@ -64,7 +64,7 @@ class BoxFile:
 
     Attributes:
         data: its bytes; None if the file does not exist or is too long.
-        problem: why there are no bytes; empty if there are.
+        problem: why there are no bytes; empty if there are bytes.
     """
 
     data: bytes | None
@@ -355,6 +355,6 @@ class BoxFolder:
 
 
 def box_image(sandbox: Sandbox, root: str) -> str:
-    """Returns an id of a root's content and of the driver; a change of either changes the id."""
+    """Returns an id that changes with the content of a root and with the driver."""
     text = f"{sandbox.root_digest(root)}\0{driver_digest()}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -39,7 +39,7 @@ CANCEL_S = 5.0
 MAX_PAGES, MAX_TOOLS, MAX_LIST_BYTES, MAX_LEVELS = 20, 256, 1 * MIB, 64
 MAX_DESCRIPTION_CHARS = 4_096
 MAX_USELESS = 100
-"""How many lines of an episode need not be answers; a server that sends more is at fault."""
+"""How many lines that are not answers a server may send in an episode; more are its fault."""
 
 MAX_PICTURES, MAX_PICTURE_BYTES = 4, 8 * MIB
 _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB
@@ -64,7 +64,7 @@ class ServerError(Exception):
     Attributes:
         kind: ``timeout``, ``died`` or ``protocol``.
         message: what the server did, for people and models.
-        late: whether a call has no result because its time is over.
+        late: whether a call has no result because it took too long.
     """
 
     def __init__(self, kind: str, message: str, *, late: bool = False) -> None:
@@ -76,7 +76,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Gives timeouts within the block the message ``late``."""
+    """Gives timeouts in its block the message ``late``."""
     try:
         yield
     except ServerError as error:
@@ -204,7 +204,7 @@ class McpClient:
     # -- the start --------------------------------------------------------------------------------
 
     def start(self, limit_s: float = START_S) -> None:
-        """Initializes the connection, after finding out how the server begins a session.
+        """Determines how the server begins a session, and initializes the connection.
 
         Older versions of the protocol begin with a handshake; newer ones are stateless.
 
@@ -439,7 +439,7 @@ class McpClient:
         """Returns the first answer to any of the given requests, and handles all other messages.
 
         Raises:
-            ServerError: no answer arrives in time, or too many other messages do.
+            ServerError: no answer arrives in time, or too many other messages arrive.
         """
         for number in numbers:
             if number in self._early:
@@ -469,7 +469,7 @@ class McpClient:
             return self.wire.receive(limit_s)
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
-        """Returns the answer in a line; None if it has a notification, a request or no message."""
+        """Returns the answer in a line; None for a notification, a request or any other content."""
         # Some encoders begin their output with a byte order mark.
         line = line.removeprefix(codecs.BOM_UTF8)
         if not line.strip():

@@ -34,7 +34,7 @@ class ToolOutcome:
         error: why there is no result, one of
             :data:`judge.core.records.tool_episodes.ERROR_KINDS`; empty if there is a result.
         pictures: the bytes of each picture, undecoded.
-        fault: which server or sandbox broke, and how; empty if none did.
+        fault: which server or sandbox broke, and how; empty if nothing broke.
     """
 
     text: str
@@ -56,8 +56,8 @@ class Tool:
         run: executes a call; takes checked arguments and returns text, or an outcome. It may raise
             a JudgeError, whose message the agent reads.
         writes: whether the tool changes files.
-        given: the schema of the arguments if a server provides it; of such a schema, only the names
-            and types at the top level are checked here.
+        given: the schema of the arguments if a server provides one; only the names and types at its
+            top level are checked here.
     """
 
     name: str
@@ -186,7 +186,7 @@ def repaired(
 
 
 def _kinds(schema: object) -> set[str]:
-    """Returns the types that an argument's schema allows, if it states them directly."""
+    """Returns the types that the schema of an argument allows, if it states them directly."""
     if not isinstance(schema, Mapping):
         return set()
     stated = schema.get("type")

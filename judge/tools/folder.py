@@ -23,8 +23,8 @@ _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 class ToolFolder:
     """A folder in which tools read and write workbooks.
 
-    The parts of a path are opened one by one, without following links, so that no change of the
-    folder at the same time can lead out of it.
+    The parts of a path are opened one by one, without following links, so that no path leads out of
+    the folder even if the folder is changed at the same time.
 
     Args:
         path: the folder.

@@ -371,7 +371,7 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
 
 
 class _NoSandbox:
-    """Replaces the sandbox where tools are only described, and not called."""
+    """Takes the place of the sandbox if tools are only described and never called."""
 
 
 _NO_SANDBOX: Any = _NoSandbox()

@@ -58,7 +58,8 @@ _MAX_MEMBERS = 100_000
 _MEMORY_BYTES = 3 * GIB
 _STEP_S = 700.0
 _NOT_MAPPED = "failed to map segment from shared object"
-"""The error of an import if files that a program wrote cannot be executed, as in Docker's /tmp."""
+"""The error of an import of machine code from a folder whose files cannot be executed, such as
+Docker's /tmp."""
 _OLDER_SDK = (
     "If the server was written for version 1 of the package mcp, download its wheels into an empty "
     "folder with 'mcp<2' at the end of the command. Otherwise: "

@@ -62,13 +62,13 @@ _OPEN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ServerTools:
-    """An MCP server of a set, with the tools that it had when the run was planned.
+    """An MCP server of a set, with the tools that it offered when the run was planned.
 
     Attributes:
         server: its root and its command.
         tools: name for the model -> the tool.
         instructions: the instructions that the server sends.
-        problem: why the server cannot be used, by its own fault; empty if it can.
+        problem: what the server did wrong, so that it cannot be used; empty if it can be used.
         record: facts about the server.
         seconds: time from the start of its sandbox to its list of tools.
         memory_bytes: the memory of its sandbox at the end of this time.
@@ -370,7 +370,7 @@ class EpisodeTools(Closable):
         marker: whether the shell's submit prints the text that ends an episode as published.
         shifted: whether later arguments of view_xlsx move up if one is left out, as published.
         start_s: seconds within which a server has to give its first answer.
-        dead: what broke permanently, and by whose fault; empty while everything works.
+        dead: what broke permanently, and whose fault it is; empty while everything works.
     """
 
     tools: ToolSet
@@ -437,7 +437,8 @@ class EpisodeTools(Closable):
     def start(self) -> None:
         """Opens the sandboxes and starts the servers, before the first call.
 
-        If a server does not start, this is not raised but noted in :attr:`dead`: it is at fault.
+        If a server does not start, no error is raised, because it is the server's fault;
+        :attr:`dead` says so.
 
         Raises:
             SandboxError: a sandbox cannot be opened.

@@ -1,7 +1,7 @@
 """Reads trajectories of agents: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
-A trajectory becomes an episode of tools: turns, calls, results, tokens. Facts that a format does
-not contain are null, and are never guessed. :mod:`judge.api.trajectories` writes trajectories.
+A trajectory becomes an episode with tools: turns, calls, results, tokens. A fact that a format does
+not contain is null, and is never guessed. :mod:`judge.api.trajectories` writes trajectories.
 
 All input is untrusted: lengths are limited, and a field of the wrong type counts as missing.
 
@@ -387,7 +387,7 @@ def _turn_of_message(message: Object, number: int, text: Callable[[object], str]
 
 
 def _note_times(sample: Object, turns: Sequence[ToolTurn]) -> None:
-    """Enters the seconds of calls whose events are in the log."""
+    """Adds the seconds of the calls whose events are in the log."""
     lines = {line["id"]: line for turn in turns for line in turn["calls"]}
     for event in _objects(sample, "events"):
         line = lines.get(_text(event, "id"))
@@ -401,8 +401,8 @@ def _note_times(sample: Object, turns: Sequence[ToolTurn]) -> None:
 def of_swe_agent(document: Object) -> Trajectory:
     """Reads a ``.traj`` of SWE-agent.
 
-    A step is a reply and one action. Its call is taken from the history, from the reply with the
-    same action; if there is no such reply, the command line itself is the call.
+    A step is a reply and one action. The call of a step is that of the reply in the history that
+    has the same action; if there is no such reply, the command line itself is the call.
     """
     history, info = _objects(document, "history"), _object(document, "info")
     opening: list[tuple[str, str]] = []

@@ -83,7 +83,7 @@ _VALUE = {
 
 
 class WorkbookTools:
-    """The tools for one folder.
+    """The tools for the workbooks of one folder.
 
     Args:
         folder: the folder.
@@ -372,7 +372,7 @@ class WorkbookTools:
 
 
 def _matcher(text: str, regex: str) -> Callable[[str], bool]:
-    """Returns a function that tests the text of a cell; its steps are limited in total.
+    """Returns a function that tests the text of a cell; all of its calls share one limit of steps.
 
     Raises:
         ToolFaultError: neither or both are given, or the regular expression is not supported.

@@ -1,1 +1,1 @@
-"""Reading workbooks, any of which may be a hostile file."""
+"""Reads workbooks; any of them may be a hostile file."""

@@ -12,7 +12,7 @@ from judge.errors import WorkbookError
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """Limits on what reading a workbook may cost.
+    """Limits on the cost of reading a workbook.
 
     The workbooks of the published suites stay far below all of them.
 
@@ -21,13 +21,13 @@ class ReadLimits:
         entries: entries in the archive.
         part_bytes: inflated size of one part.
         total_bytes: total of inflated bytes that are read from one workbook.
-        ratio: inflated to packed size of a part larger than ``ratio_floor_bytes``.
+        ratio: inflated size divided by packed size, for parts larger than ``ratio_floor_bytes``.
         ratio_floor_bytes: parts up to this inflated size may have any ratio.
         cells: stored cells of one workbook that are kept in memory.
         kept_chars: characters of strings and formulas of one workbook that are kept in memory.
         text_chars: characters of one cell, string or formula.
-        formula_chars: characters of the formulas that are read, shared ones written out; a formula
-            counts as at least :data:`MIN_FORMULA_CHARS`, and the formula of each cell once.
+        formula_chars: characters of the formulas that are read, with shared formulas written out.
+            Each cell's formula counts once, and as at least :data:`MIN_FORMULA_CHARS`.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
         seconds: processor time spent reading one workbook, however busy the machine is.
@@ -52,17 +52,17 @@ class ReadLimits:
 
 
 MIN_FORMULA_CHARS = 16
-"""The least number of characters that a formula counts as, however short it is."""
+"""How many characters a formula counts as at least, however short it is."""
 
 _CHARS_OF_A_LOOK = 4096
 """The clock is read once per this many characters of formulas; reading it takes 0.5 µs."""
 
 DEFAULT_LIMITS = ReadLimits()
-"""Limits that every published workbook meets, and that stop every known bomb."""
+"""Limits that all published workbooks meet, and that stop every known decompression bomb."""
 
 
 class Budget:
-    """What is left of a workbook's limits; shared by everything that reads the workbook."""
+    """What is left of a workbook's limits; everything that reads the workbook shares it."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self.limits = limits
@@ -129,7 +129,7 @@ class Budget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Counts the processor time of this thread as time that the workbook costs.
+        """Counts the processor time of this thread towards the limit of the workbook.
 
         Raises:
             WorkbookError: the time is used up.

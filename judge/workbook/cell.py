@@ -42,7 +42,7 @@ STYLE_ATTRIBUTES: tuple[str, ...] = (
 class CellRef(NamedTuple):
     """The position of a cell: the sheet's real name and 1-based row and column.
 
-    It is a tuple because it is the key of most mappings, and tuples are hashed and compared fast.
+    It is a tuple because it is the key of most mappings, and tuples are fast to hash and compare.
     """
 
     sheet: str
@@ -51,7 +51,7 @@ class CellRef(NamedTuple):
 
 
 def refs_in(sheet: str, rows: range, columns: range) -> Iterator[CellRef]:
-    """The positions of a rectangle, row by row; takes half as long as to call ``CellRef``."""
+    """The positions of a rectangle, row by row, in half the time that calls of ``CellRef`` take."""
     positions = itertools.product((sheet,), rows, columns)
     return map(functools.partial(tuple.__new__, CellRef), positions)
 
@@ -93,7 +93,7 @@ class CellRange(Rectangle):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One stored cell as the file has it.
+    """A cell as the file stores it.
 
     Attributes:
         row: 1-based row.

@@ -32,13 +32,13 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z?"
 _DATE_TIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:T{_CLOCK})?|{_CLOCK}")
 _FIRST_DAY = "1900-03-01"
-"""From this day on, programs agree; before it they differ, because Excel counts a 1900-02-29."""
+"""From this day on, programs agree; on earlier days they differ, because Excel has a 1900-02-29."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _ESCAPE_AHEAD = re.compile(
     "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"
 )
 _NOT_WRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that stay escaped, since values are written to reports, files and terminals."""
+"""Characters that stay escaped, because values are written to reports, files and terminals."""
 
 _ERRORS = frozenset(
     {
@@ -177,13 +177,13 @@ _CHILDREN = {
     "t": set(),
     "phoneticPr": set(),
 }
-"""Element -> the elements that it may contain; the format of a run may contain anything."""
+"""Element -> the elements that it may contain; a run's format may contain any element."""
 
 _DEEPEST = 64
 
 
 class InlineText:
-    """Text that consists of a plain part and formatted runs, without its phonetic hints.
+    """Text made of a plain part and formatted runs; phonetic hints are left out.
 
     Args:
         part: name of the part, for messages.
@@ -223,7 +223,7 @@ class InlineText:
             self._in_run.add(tag)
         if misplaced:
             raise WorkbookError(
-                f"{self._part} holds {tag[:80]} where it does not belong in a string"
+                f"{self._part} holds {tag[:80]} in a string, which must not contain it"
             )
 
     def end(self, tag: str, text: list[str]) -> None:

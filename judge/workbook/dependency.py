@@ -92,15 +92,15 @@ class Dependencies:
         names: whether a defined name or a table is used.
         array_sensitive: whether a formula depends on being entered as an array formula or not.
         broken: whether a formula refers to something that no longer exists.
-        opaque: whether a formula uses names, tables, or references made from text.
+        opaque: whether a formula uses names, tables, or references that are made from text.
         valueless: why the values of some formulas in Excel cannot be known.
         complete: whether every formula that can be reached is known; False if a formula makes
-            references from text, or if there are too many formulas to follow. Then every formula
-            of the workbook counts as reached; so it does if a formula reads cells beyond the
-            rectangles that it names.
+            references from text, or if there are too many formulas to follow. In that case, and if
+            a formula reads cells beyond the rectangles that it names, every formula of the workbook
+            counts as reached.
         cells: how many formula cells were reached.
-        named_cells: the sum, over all these formulas, of how many cells each of them names: about
-            how many an engine visits. Whole columns count in full.
+        named_cells: how many cells all of these formulas name together, counted once for each
+            formula: about as many as an engine visits. Whole columns count in full.
         reach: the formula cells; None if a formula may read cells that its text does not name.
         walk: how they were reached, cell by cell; None if there are too many to follow.
     """
@@ -186,7 +186,7 @@ class SheetFormulas:
     Attributes:
         columns: sorted numbers of the columns that hold formulas.
         cells: column -> sorted rows and their cells.
-        filling: those that fill more cells than their own, with the range that they fill.
+        filling: the formula cells that fill other cells too, with the range that they fill.
     """
 
     columns: Sequence[int]
@@ -295,7 +295,7 @@ class FormulaIndex:
 
 
 class Search:
-    """A walk through an index that visits each formula cell only once, however often it is named.
+    """A walk through an index; it visits each formula cell only once, however often it is named.
 
     Args:
         index: the workbook's formulas; its steps are spent.
@@ -349,7 +349,7 @@ class Search:
 
 
 def first_unseen(seen: dict[int, int], index: int) -> int:
-    """The first index at or after the given one that was not seen; compresses paths on the way."""
+    """The first index, from a given one on, that was not seen; compresses paths on the way."""
     end = index
     while end in seen:
         end = seen[end]
@@ -440,7 +440,7 @@ class _Follower:
 
 
 def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:
-    """What formula cells depend on; if a sheet cannot be read, they may depend on anything."""
+    """The dependencies of formula cells; if a sheet cannot be read, they may depend on anything."""
     try:
         return dependencies(cells, index)
     except WorkbookError:

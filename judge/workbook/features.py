@@ -3,8 +3,8 @@
 Features are identified by their content and not by their position: inserting rows above a list, or
 renaming a sheet, does not change the features or their measures.
 
-Excel writes the rules that refer to another sheet into the extension part of the worksheet
-([MS-XLSX] 2.2.4), others before it. Both are read, and count as the same rules.
+Excel writes rules that refer to another sheet into the extension part of the worksheet ([MS-XLSX]
+2.2.4), and other rules before that part. Both are read, and count as the same rules.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FeatureKind(enum.StrEnum):
 
 
 MAX_PLACES = 1_000
-"""How many features with the same content are listed with their places."""
+"""For how many features with the same content the positions are listed."""
 
 
 @dataclass(slots=True)
@@ -63,9 +63,9 @@ class Held:
     Attributes:
         label: what it is, for people.
         measure: the number of cells of a rule, or the number of anything else.
-        sheet: the sheet of the first one; empty if it belongs to the workbook.
-        where: the cells of the first one; empty if it has none.
-        places: sheet and cells of the first :data:`MAX_PLACES` of them.
+        sheet: the sheet of its first occurrence; empty if it belongs to the workbook.
+        where: the cells of its first occurrence; empty if it has no cells.
+        places: sheet and cells of its first :data:`MAX_PLACES` occurrences.
     """
 
     label: str
@@ -337,7 +337,7 @@ def _read_chart(package: Package, part: str, sheet: str, features: Features) -> 
 
 
 _AROUND = {"si", "is", "row", "c", "v", "f"}
-"""Elements that begin a string, or whose start tag shows that the last string has ended."""
+"""Elements that begin a string, or whose start shows that the previous string has ended."""
 
 _FORMAT = b"rPr>"
 """The end of the tag of a run's format, which is the same with every namespace prefix."""
@@ -391,7 +391,7 @@ class _Strings:
             self._pieces.append(text)
 
     def finish(self) -> None:
-        """Adds the last string. If all of it has one format, that is the format of its cell."""
+        """Adds the last string, unless it has a single format, which is that of its cell."""
         if self._pieces is not None and self._is_formatted and self._runs > 1:
             self._budget.take_cells(1)
             text = "".join(self._pieces)

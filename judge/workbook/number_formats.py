@@ -1,7 +1,7 @@
 """Number formats: the code of each cell format, which codes show dates, and conversion of dates.
 
-The rules for dates are those of openpyxl, which produced the published verdicts; so a value that is
-read here has the same type and the same digits.
+The rules for dates are those of openpyxl, with which the published verdicts were produced, so that
+a value that is read here has the same type and the same digits.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
 MAX_CODE_LENGTH = 255
-"""Largest number of characters that a number format can have; a longer one is cut to this length
-first."""
+"""Largest number of characters of a number format; a longer format is cut to this length before it
+is examined."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -103,7 +103,7 @@ def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> li
         OverflowError, ValueError: a serial is below 60, or outside the range of dates.
     """
     if min(serials) < 60:
-        raise ValueError("serial numbers of days before March 1900 have to be read one by one")
+        raise ValueError("serial numbers of days before March 1900 are converted one by one")
     epoch = EPOCH_1904 if date_1904 else EPOCH_1900
     return [*map(dt.datetime.fromordinal, map(epoch.toordinal().__add__, serials))]
 
@@ -284,8 +284,8 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
 def _read_plainly(data: bytes) -> NumberFormats | None:
     """Reads a style sheet in its usual form; None if the parser must read it.
 
-    Only two sections of it matter, and they are found by their names. That is exact if the part
-    contains nothing but elements, since these names can then occur nowhere else.
+    Only two sections of it matter, and they are found by their names. This is exact if the part
+    contains only elements, because the names can then occur nowhere else.
     """
     if not _is_plain(data):
         return None
@@ -413,7 +413,7 @@ class _FormatReader:
             self.custom[number] = attributes["formatCode"]
 
     def _check_place(self, name: str) -> None:
-        """Refuses formats in foreign namespaces, and where other programs may not read them."""
+        """Refuses formats in foreign namespaces, or where other programs may not read them."""
         path, local = self._path, local_name(name)
         above = path[-1] if path else ""
         misplaced = local in _LISTS and len(path) != 1

@@ -1,8 +1,8 @@
 """The container of a workbook: a zip archive of parts, opened with hard bounds.
 
 A solution may have written the file, so nothing in it is trusted. The directory of the archive is
-read straight from its bytes and checked entry by entry before anything is inflated, and bytes are
-counted while they are inflated.
+read from its bytes and checked entry by entry before anything is inflated, and bytes are counted
+while they are inflated.
 
 Programs find the entries of an archive in different ways: through its directory or through the
 header before each entry, from the first or the last end record, with or without regard to the case
@@ -125,7 +125,7 @@ def _ambiguous(reason: str) -> WorkbookError:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    """Raises an error that says what kind of file it is, if it is recognised as something else."""
+    """Raises an error that names the kind of file, if the file is recognised as something else."""
     if data.startswith(_OLE2_SIGNATURE):
         if _ENCRYPTED_STREAM in data:
             raise WorkbookError(
@@ -151,7 +151,7 @@ def _directory(data: bytes) -> tuple[int, int, int]:
         raise WorkbookError("not a zip archive, or one that was cut short: it has no directory")
     _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(data, end)
     if end + _END.size + comment != len(data):
-        raise _ambiguous("its end record is not at its end")
+        raise _ambiguous("its end record is not at the end of the file")
     _check_single_end(data, end)
     stop = end
     locator = end - _LOCATOR_64.size
@@ -302,7 +302,7 @@ def _check_names(entries: list[Entry]) -> None:
 
 
 def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:
-    """Refuses a second name in an extra field, which some programs take instead of the first."""
+    """Refuses a second name in an extra field, which some programs use in place of the first."""
     for kind, content in _extra_fields(extra):
         if kind == _UNICODE_NAME_EXTRA and content[_UNICODE_NAME.size :] != encoded:
             raise _ambiguous(f"{_cut(name)} has a second name next to its own")
@@ -366,7 +366,7 @@ def _end_of(data: bytes, entry: Entry) -> int:
 
 
 def _descriptor_bytes(data: bytes, start: int, entry: Entry) -> int:
-    """Length of the record that follows an entry that was written as a stream."""
+    """Length of the record after an entry that was written as a stream."""
     for sizes in ("<3I", "<I2Q"):
         for signature in (_DESCRIPTOR_SIGNATURE, b""):
             try:
@@ -441,7 +441,7 @@ class Package:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Marks errors within the block as faults of this archive: two are often read together."""
+        """Marks errors within the block as faults of this archive: often, two are read together."""
         try:
             yield
         except WorkbookError as error:
@@ -543,7 +543,7 @@ class Package:
 
 
 def _check_checksum(entry: Entry, checksum: int) -> None:
-    """Called when a part was read to its end: refuses a part whose data is damaged."""
+    """Called at the end of a part: refuses a part whose data is damaged."""
     if checksum != entry.checksum:
         raise WorkbookError(
             f"{entry.name} is damaged: its checksum is not that of the archive",

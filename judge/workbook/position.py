@@ -198,7 +198,7 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
 
 
 def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
-    """The text after a sheet's name; if it repeats that name, the repetition is removed."""
+    """The text after a sheet's name; if it repeats the name, the repetition is removed."""
     name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
     if not bang or not _bare(name) or _bare(name) != _bare(sheet):
         return cells
@@ -374,7 +374,7 @@ def _shorten(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """The facts about a workbook's sheets that are needed to resolve a position.
+    """The facts about a workbook's sheets by which a position is resolved.
 
     Attributes:
         names: its worksheets in workbook order.
@@ -407,7 +407,7 @@ def resolve_position(
 ) -> ResolvedPosition:
     """Finds the sheets of a position and bounds its open ends.
 
-    Open ends are bounded by what gold and output use together, so that surplus cells of an output
+    Open ends are bounded by the cells that gold or output use, so that surplus cells of an output
     are compared as well.
 
     Args:
@@ -479,7 +479,7 @@ def _gold_sheet(
 
 
 def _names_one_sheet(position: Position) -> bool:
-    """Whether all parts of a position name the same sheet, which may then mean the only sheet."""
+    """Whether all parts of a position name the same sheet; they may then mean the only sheet."""
     return len({_folded(part.sheet) for part in position.parts if part.sheet is not None}) == 1
 
 

@@ -1,8 +1,9 @@
 """The first rows of a workbook's sheets, or of a table in plain text, for people and models.
 
 Only the rows that are shown are parsed, and the shared strings are read only as far as those rows
-need them. The rows below are skipped as bytes, since merged ranges are written after all rows; in a
-worksheet of more than 16 MiB not even that is done. CSV and similar files are shown like a sheet.
+need them. The rows below are skipped as bytes, because merged ranges follow after all rows; in a
+worksheet of more than 16 MiB, they are not even skipped. CSV and similar files are shown like a
+sheet.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _number(number: float) -> int | float:
 
 
 def _moment(span: dt.timedelta, *, date_1904: bool) -> Value:
-    """The date and time that have the same serial number as an elapsed time; None if none has."""
+    """The date and time with the same serial number as an elapsed time; None if there is none."""
     serial = to_serial(span)
     if serial >= 0:
         with contextlib.suppress(OverflowError, ValueError):
@@ -148,8 +149,8 @@ def read_table(path: Path, rows: int) -> SheetPreview:
     """The first rows of a table in plain text; its cells are strings, blank ones None.
 
     The text is UTF-8, or UTF-16 if the first bytes say so; otherwise it is read as Windows-1252.
-    The separator is the one that the first line has most of: comma, semicolon, tab or bar. Blank
-    lines are left out, as pandas does.
+    The separator is the character that occurs most often in the first line: comma, semicolon, tab
+    or bar. Blank lines are left out, as pandas does.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""The judge's own reader of workbooks: as exact as openpyxl, at the cost of the requested range.
+"""The judge's own reader of workbooks: as exact as openpyxl, but reads only what is requested.
 
 Nothing is read before it is needed: opening a workbook reads its list of sheets; cells are read
 range by range, and each range once.
@@ -190,7 +190,7 @@ class Workbook:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Contents of the file that the reader ignores, one line for each kind."""
+        """The contents of the file that the reader ignores, one line for each kind."""
         names = self._package.names
         remarks = []
         if any(name.endswith("vbaProject.bin") for name in names):
@@ -206,7 +206,7 @@ class Workbook:
 
         Args:
             ranges: the ranges.
-            blanks: keep stored cells without value and formula too, as :meth:`cells` does.
+            blanks: whether to keep stored cells without value and formula, as :meth:`cells` does.
 
         Raises:
             WorkbookError: a sheet is missing, broken or over a limit.
@@ -231,8 +231,8 @@ class Workbook:
     def first_rows(self, rows: int) -> list[tuple[str, SheetCells]]:
         """The stored cells of the first rows of every worksheet, for a preview of the workbook.
 
-        They are as the file has them: cells that a merged range covers keep their stored values.
-        The cost is that of reading the rows and of inflating the rest
+        The cells are as the file stores them: cells that a merged range covers keep their stored
+        values. The rows are read, and the rest is inflated
         (:func:`~judge.workbook.sheets.sheet_scan.scan_first_rows`). Nothing is kept.
 
         Args:
@@ -287,7 +287,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with content or filled by a formula; None without any.
+        """The rectangle around all cells with content or filled by a formula; None without cells.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.

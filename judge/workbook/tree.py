@@ -75,8 +75,8 @@ def read_tree(
     Args:
         package: the workbook.
         part: name of the part.
-        text: keep the text of elements, too.
-        most: the most elements that the part may have; None for the limit of the workbook.
+        text: whether to keep the text of elements.
+        most: how many elements the part may have; None for the limit of the workbook.
         names: gives elements and attributes their short names.
 
     Raises:
@@ -114,7 +114,7 @@ class TreeListener:
     Args:
         package: the workbook; its limits apply.
         part: name of the worksheet's part.
-        most: the most elements that there may be around the rows.
+        most: how many elements there may be around the rows.
 
     Attributes:
         root: the element of the worksheet; its children are the elements around the rows.

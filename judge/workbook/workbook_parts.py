@@ -38,8 +38,8 @@ _MAIN_TYPES = frozenset(
         "application/vnd.ms-excel.template.macroEnabled.main+xml",
     }
 )
-"""Content types of workbooks. They are compared as they are written, like LibreOffice and openpyxl
-do. Neither reads an add-in, whose sheets Excel does not show."""
+"""Content types of workbooks. They are compared as written, as in LibreOffice and openpyxl. Neither
+of these reads an add-in, whose sheets Excel does not show."""
 
 _ADD_IN_TYPE = "application/vnd.ms-excel.addin.macroEnabled.main+xml"
 _TYPES = {
@@ -56,7 +56,7 @@ _SHEETS = frozenset({"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet", "
 _READ_BY_NAME = frozenset(
     {"workbookPr", "bookViews", "sheets", "definedNames", "calcPr", "externalReferences"}
 )
-"""Elements of the main part that openpyxl reads whatever their namespace is."""
+"""Elements of the main part that openpyxl reads in any namespace."""
 
 _SHEET_ATTRIBUTES = frozenset({"name", "sheetId", "state", "r:id"})
 _PROPERTIES = frozenset(
@@ -71,7 +71,7 @@ _PROPERTIES = frozenset(
 """Attributes of ``workbookPr``: ECMA-376 part 1, 18.2.28. Excel and openpyxl refuse others."""
 
 _NOT_IN_A_NAME = re.compile(r"[\[\]:*?/\\]|_x[0-9A-Fa-f]{4}_")
-"""Characters that no sheet name may have, and escapes, which programs read differently there."""
+"""Characters that sheet names must not contain, and escapes, which programs read differently."""
 
 _STATES = frozenset({"visible", "hidden", "veryHidden"})
 _USUAL_STYLES = "xl/styles.xml"

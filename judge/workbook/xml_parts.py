@@ -210,7 +210,7 @@ class PartParser:
     """An expat parser of one part, which names everything by its namespace.
 
     It refuses document types, and with them every entity bomb. It refuses encodings other than
-    UTF-8, since engines and editors get parts as bytes. And it refuses parts that could be read in
+    UTF-8, since engines and editors get parts as bytes. It also refuses parts that could be read in
     two ways: parts in both the transitional and the strict main namespace, and parts which declare
     that a namespace may be ignored although a program has to know it.
 
@@ -459,7 +459,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 _ON = frozenset(("1", "true", "on", "t"))
-"""``xsd:boolean``, and what older parts write: ``on`` (ST_OnOff) and ``t`` (VML's ST_TrueFalse)."""
+"""``xsd:boolean``, and older parts' values: ``on`` (ST_OnOff) and ``t`` (VML's ST_TrueFalse)."""
 
 
 def is_on(text: str | None, *, default: bool = False) -> bool:

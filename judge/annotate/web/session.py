@@ -199,7 +199,7 @@ class AnnotationSession:
 
     @property
     def preview(self) -> Preview | None:
-        """The case that would be saved; None if the draft is empty, or changed since computing."""
+        """The case that would be saved; None if it was not computed from the current draft."""
         with self._lock:
             preview = self._preview
             return preview[1] if preview is not None and preview[0] == self.revision else None
@@ -397,8 +397,8 @@ class AnnotationSession:
     def warm_up(self) -> None:
         """Starts the engines, and tries the references on the unchanged case.
 
-        LibreOffice takes a few seconds to start, while the annotator is still reading. What fails
-        here fails again, and is reported, when the first change is computed.
+        LibreOffice takes a few seconds to start, while the annotator is still reading. A failure is
+        not reported here, because it occurs again when the first change is computed.
         """
         with self._computing, contextlib.suppress(JudgeError):
             base = self._start

@@ -1,4 +1,4 @@
-"""A check board: which properties of which sheets of a gold an answer has to share.
+"""A check board: the properties in which the sheets of an answer must agree with the gold's.
 
 The properties are also written as sentences, with the differences in each property.
 """
@@ -226,8 +226,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "format_conditions": Subject.FORMATS,
     "view": Subject.PANES,
 }
-"""Category -> the objects that pages show for it. Cells have none: their values and looks are
-compared column by column, in any order of columns, which a grid cannot show."""
+"""Category -> the objects that pages show for it. There are none for cells: their values and looks
+are compared column by column, whatever the order of columns, and a grid cannot show this."""
 
 _WHOLE = {
     "cells.values": "the table at A1 has the same values as in the gold",
@@ -329,7 +329,7 @@ class Differences:
             position: number of the sheet, category, property.
             sheet: name of the sheet of the answer.
             shown: the values to show.
-            missing: why a value could not be computed, if that is why the two differ.
+            missing: why a value could not be computed; empty if both values are known.
         """
         number, category, name = position
         asked = self._asked.get((number, f"{category}.{name}"))
@@ -359,7 +359,7 @@ class Differences:
         return about(subject, gold, output_sheet, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
-        """Records that the answer has more or fewer worksheets than the gold."""
+        """Records that the answer does not have as many worksheets as the gold."""
         position = DifferenceLocation(LocationKind.RULE, "0 (number of worksheets)")
         words = "The output has as many worksheets as the gold."
         self.listed.append(

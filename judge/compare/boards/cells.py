@@ -1,4 +1,4 @@
-"""What boards compare of a sheet's cells: values, the table at A1, fonts, colours, formats."""
+"""Cells of a sheet as boards compare them: values, the table at A1, fonts, colours, formats."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def differing_field(
         expected: the look in the gold.
         actual: the look in the answer.
         names: the fields.
-        rounded: whether colours may differ by a rounding step.
+        rounded: whether colours may differ by a rounding error.
     """
     for name in names:
         first, second = getattr(expected, name), getattr(actual, name)

@@ -24,7 +24,7 @@ from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
 _MAX_CHARTS = 300
-"""Largest number of charts on a sheet that can be equal to the gold's number."""
+"""If a sheet has more charts than this, their number never agrees with the gold's."""
 
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
 _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}

@@ -125,7 +125,7 @@ class BoardsChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Compares the answer with each gold by that gold's board; one has to accept it."""
+        """Compares the answer with each gold, by its board; one of the golds has to agree."""
         if not golds:
             raise GoldFaultError("the task has no gold")
         try:
@@ -165,7 +165,7 @@ class BoardsChecker(Checker):
         case: TestCase,
         compute: Compute | None,
     ) -> Examination:
-        """Opens the golds, counts the properties of the first board, and rejects useless boards."""
+        """Opens the golds, counts the first board's properties, rejects boards without effect."""
         doubts = []
         units = uncached = not_calculated = 0
         for gold in case.golds:

@@ -1,4 +1,4 @@
-"""What boards compare of the rules of conditional formats."""
+"""The parts of conditional formats that boards compare."""
 
 from __future__ import annotations
 

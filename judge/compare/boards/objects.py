@@ -44,8 +44,7 @@ class TableJudge:
         gold: the sheet of the gold.
         answer: the sheet of the answer.
         number: number of the sheet in the board.
-        asked: the properties that the board asks for, of ``values``, ``formatting`` and
-            ``hyperlink``.
+        asked: which of ``values``, ``formatting`` and ``hyperlink`` the board asks for.
         differences: receives the first difference of each property.
     """
 
@@ -147,7 +146,7 @@ class TableJudge:
         return None
 
     def _shows_format(self, expected: int, actual: int) -> bool:
-        """Whether the number format affects what a cell shows; for text it does not."""
+        """Whether the number format affects what a cell shows; it has no effect on text."""
         values = self._gold.values.get(expected), self._answer.values.get(actual)
         return any(value is not None and not isinstance(value, str) for value in values)
 
@@ -183,7 +182,7 @@ def _plain(sheet: SheetCells, key: int) -> CellValue:
 
 
 _MAX_PIVOTS = 300
-"""Largest number of pivot tables on a sheet that can be equal to the gold's number."""
+"""If a sheet has more pivot tables than this, their number never agrees with the gold's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +394,7 @@ def _same_trend(gold: Trendline, answer: Trendline) -> bool:
 
 
 def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
-    """Whether the labels of both series show the same, or neither series has labels."""
+    """Whether the labels of both series show the same content, or neither series has labels."""
     if gold.labels is None or answer.labels is None:
         same = gold.labels == answer.labels
     else:

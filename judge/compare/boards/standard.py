@@ -32,7 +32,8 @@ from judge.workbook.workbook_parts import Tab
 # -- which sheet of an answer corresponds to which sheet of its gold -------------------------------
 
 _MAX_TRIED = 5
-"""Up to this many sheets without a partner of the same name are tried in all orders (120)."""
+"""If at most this many sheets lack a partner of the same name, all of their orders (120) are
+tried."""
 
 
 def paired_sheets(
@@ -76,7 +77,7 @@ def paired_sheets(
 
 _Object = TypeVar("_Object")
 Properties = Mapping[str, tuple[object, object, bool]]
-"""Property -> its value in the gold, its value in the answer, and whether they agree."""
+"""Property -> its value in the gold, its value in the answer, and whether the two agree."""
 
 
 class UnusableBoardError(Exception):

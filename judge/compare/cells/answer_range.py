@@ -116,7 +116,7 @@ class Plan:
         gold_ranges: rectangles of the gold.
         output_ranges: the same rectangles of the output, in the same order; None if the output
             lacks the sheet. Empty for a plan without an output.
-        notes: how the judge read the position where it is not exact.
+        notes: how the judge interpreted an inexact position.
         options: the options of the task's checker.
     """
 
@@ -217,7 +217,7 @@ def needs_groups(options: CheckOptions, profile: Profile) -> bool:
 
 
 def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
-    """Whether a figure that is reported with the verdict is computed from the input workbook."""
+    """Whether a figure next to the verdict is computed from the input workbook."""
     return not profile.published and (options.examines_scope or options.measures_figures)
 
 

@@ -33,10 +33,11 @@ from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 MAX_EDITS = 5_000
-"""In how many cells two cases of a task may differ at most."""
+"""The most cells in which two cases of a task may differ."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""How many single values are tried, and how many changes of the answer end the trials."""
+"""How many single values are tried at most; and after how many changes of the answer the trials
+end."""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 
@@ -84,7 +85,7 @@ class NoChangeError(Exception):
 
     Args:
         reason: why it cannot be made.
-        detail: where it cannot be made, for people; empty if that adds nothing to the reason.
+        detail: where it cannot be made, for people; empty if the reason says enough.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -129,7 +130,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Returns sheet, name and cells of each table; a table that grew is not just a new value."""
+    """Returns sheet, name and cells of each table; a table that grew is more than a new value."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]
@@ -296,7 +297,7 @@ def _allows(workbook: Workbook, sheet: str, rule: Validation, value: CellValue) 
 
 
 def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
-    """Returns the limit of a validation, a number or a cell's number; None for other limits."""
+    """Returns the limit of a validation if it is a number or a number's cell, otherwise None."""
     try:
         return float(text)
     except ValueError:

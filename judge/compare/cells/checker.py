@@ -46,7 +46,7 @@ from judge.errors import PositionError, UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook
 
 _COMPUTED_KEPT = 2000
-"""How many computed values per workbook are recorded, for people who look at the verdict."""
+"""How many computed values are recorded per workbook, to show them next to the verdict."""
 
 
 class CellRangeChecker(Checker):
@@ -67,7 +67,7 @@ class CellRangeChecker(Checker):
         )
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """Returns the position, the options, and the question if an option depends on its words."""
+        """Returns the position, the options and, if an option depends on it, the question."""
         options = {
             name: value
             for name, value in task.checker.options.items()
@@ -89,7 +89,7 @@ class CellRangeChecker(Checker):
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
-        """Returns the other cases whose inputs are read: all of them if an option needs them."""
+        """Returns the other cases of the task if an option needs to read their inputs."""
         if task.checker.options.keys().isdisjoint(FIGURE_OPTIONS):
             return ()
         options = CheckOptions.of(task.checker.own_options)
@@ -267,7 +267,7 @@ def _sources(
 
 
 def other_cases(task: Task) -> tuple[OtherCase, ...]:
-    """Returns the other cases; their inputs and golds serve to measure the answer to the first."""
+    """Returns the other cases, by whose inputs and golds the answer to the first is measured."""
     return tuple(
         OtherCase(
             case.number,

@@ -1,9 +1,9 @@
 """Collateral damage: what an output changed outside the answer range, cell by cell.
 
-The input shows what was there before, the gold what had to change. Formulas are compared by their
-text, ignoring ``$``, spaces, case and the values stored with them. Constants are compared by the
-rules of the profile ``standard``, except that a number and the same number as text differ. If rows
-or columns were inserted or deleted, lines are first matched by their content.
+The input shows the previous contents, and the gold shows what had to change. Formulas are compared
+by their text, ignoring ``$``, spaces, case and the values stored with them. Constants are compared
+by the rules of the profile ``standard``, except that a number and the same number as text differ.
+If rows or columns were inserted or deleted, lines are first matched by their content.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _moved(contents: Contents, lines: Lines) -> Contents:
 
 
 _Line = Mapping[int, tuple[type, object]]
-"""Position in a line -> type and value of its content; for a formula, only the formula's shape."""
+"""Position in a line -> type and value of the content; for a formula, only its shape."""
 
 
 def _placed(
@@ -144,7 +144,7 @@ _Signatures = dict[int, Hashable]
 def _in_common_positions(
     first: Mapping[int, _Line], second: Mapping[int, _Line]
 ) -> tuple[_Signatures, _Signatures]:
-    """Returns the content of the lines in positions where at least half of it agrees on both sides.
+    """Returns the lines' content at those positions where at least half of it agrees on both sides.
 
     This way, a helper column or an overwritten column does not make all rows different.
     """
@@ -198,7 +198,7 @@ def _matched(
     """Maps lines to lines, and counts shifts; returns None and 0 if no line was shifted.
 
     Only lines that have the same order on both sides are matched. They have to be at least half of
-    all lines, and more than the lines that have not moved.
+    all lines, and more than the lines that did not move.
     """
     anchors = list(_anchors(first, second))
     in_place = sum(second.get(line) == held for line, held in first.items())

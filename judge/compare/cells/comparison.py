@@ -168,7 +168,7 @@ class GroupsVerdict:
         accepted: whether the task is solved.
         groups: the two groups.
         shares: the shares of their cells that agree.
-        notes: what decided the verdict, if the cells alone do not show it.
+        notes: what decided the verdict, if the cells do not show it.
     """
 
     accepted: bool
@@ -189,7 +189,7 @@ class Comparison:
         differing_cells: how many of them differ (all are counted).
         difference_counts: class -> number of differences (all are counted).
         differences: the first differences, in reading order, up to the requested number.
-        notes: how an inexact position was read, engines that disagree, stored values that are not
+        notes: how an inexact position was read, which engines disagree, which stored values are not
             trusted.
         touched_cells: cells outside the answer range that the solution changed; None if they were
             not checked. They are counted here and not among the differing cells.

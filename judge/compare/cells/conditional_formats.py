@@ -3,7 +3,7 @@
 Rules with the same text are equal, and nothing is computed for them. If their text differs, the
 looks that the rules give each cell are compared. If it cannot be determined which rules hold, the
 text decides, and a note says so. A side without rules does not match a side with rules, even if
-none of them holds: nothing else shows that the task required a rule.
+none of the rules holds, because only the rules show that the task required them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _repeated(values: Mapping[int, CellValue], *, unique: bool) -> Holds:
 
 
 def _likeness(value: CellValue) -> object:
-    """Returns a key that is equal for values that count as duplicates."""
+    """Returns a key that is the same for values that count as duplicates."""
     if isinstance(value, str):
         number = text_as_number(value)
         return value.casefold() if number is None else number
@@ -419,7 +419,7 @@ class _Unlike:
     Attributes:
         segment: the rectangle.
         names: the attributes for which the text differs.
-        other: the attributes for which it differs even if the order of the rules is ignored.
+        other: the attributes for which the text differs even if the order of the rules is ignored.
         reason: why the rules are not evaluated; empty if they are.
     """
 
@@ -465,7 +465,7 @@ class RuleComparison:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on how rules with different text were compared; final after :meth:`differing`."""
+        """How rules with different text were compared; complete after :meth:`differing`."""
         where = f"{self._gold.sheet!r}"
         notes = []
         if self._as_shown:

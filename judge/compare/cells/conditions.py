@@ -57,9 +57,9 @@ class Answers:
 
     Attributes:
         truths: condition -> whether it holds.
-        unknown: condition -> why that could not be determined.
+        unknown: condition -> why it could not be determined whether it holds.
         values: values of the formula cells of the ranges.
-        otherwise: why the conditions that are in neither mapping were not determined.
+        otherwise: why the conditions that are in neither mapping were not evaluated.
         engines: names and versions of the engines that were used.
     """
 

@@ -3,8 +3,8 @@
 The same change is made in the gold and in the output, and the answer is computed again in both.
 Changes come from the other cases of the task if these are the same workbook with other values.
 Their golds then show what the changed gold has to be. If there is no such case, single numbers and
-dates are changed, one at a time; text, which may be looked up, compared or grouped, is then not
-changed.
+dates are changed, one at a time; text is then not changed, because it may be looked up, compared or
+grouped.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Measure:
         return list(cells), Precedents.of_all(precedents)
 
     def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
-        """Returns the gold's formula cells for a rectangle that the input lacks, with their sheet.
+        """Returns sheet and cells of the gold's formulas for a rectangle, without the input's own.
 
         An array formula that fills part of the rectangle may be outside of it. Data tables are left
         out, as engines do not recompute them.
@@ -317,7 +317,7 @@ class _Measure:
     ) -> Iterator[Trial]:
         """Tries inputs on which only the gold depends, if the output followed all other changes.
 
-        Three inputs out of many show nothing about rows that do not depend on them. The trials end
+        Three inputs out of many say nothing about rows that do not depend on them. The trials end
         at the first change that the output does not follow.
         """
         if not trials or not all(trial.follows for trial in trials):
@@ -489,7 +489,7 @@ class Precedents:
 
 
 class PrecedentFinder:
-    """Finds the cells that formulas depend on, including those named by defined names and tables.
+    """Finds the cells on which formulas depend, also through defined names and tables.
 
     Args:
         workbook: the workbook.
@@ -540,7 +540,7 @@ class PrecedentFinder:
         return Reason.NOT_RECALCULATED if traits.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
-        """Whether a formula reads a formula that is computed after it, so that they form a circle.
+        """Whether a formula reads a formula that is computed after it, so that both form a circle.
 
         If the workbook does not allow circular references, no engine has a value for them. If it
         does, values depend on the previous ones.

@@ -1,7 +1,7 @@
 """Two optional figures in addition to the verdict: collateral damage and dynamic correctness.
 
-As a note, a figure never changes the result of the comparison: if a part of a workbook cannot be
-read, the note says why there is no figure.
+A figure that is only a note never changes the result of the comparison: if a part of a workbook
+cannot be read, the note says why there is no figure.
 """
 
 from __future__ import annotations

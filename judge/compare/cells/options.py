@@ -19,8 +19,8 @@ CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
 
 POSITION_OPTIONS = ("answer_position", "answer_sheet")
-"""Options with the position of the answer and the sheet that the suite names in addition. The
-question states both as well."""
+"""The options with the answer position, and with the sheet that the suite names in addition to it.
+The question also states both."""
 
 
 def range_spec(

@@ -38,7 +38,7 @@ def has_values(difference: Mapping[str, Any]) -> bool:
 
 
 def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a table of differences in JSON form as lines, with a heading; empty without any.
+    """Returns differences in JSON form as the lines of a table with a heading; may be empty.
 
     Long strings are cut so that the first character that differs is visible.
     """
@@ -66,7 +66,7 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def place_of(difference: Mapping[str, Any]) -> str:
-    """Returns the location of a difference in JSON form: a cell, or another place in the answer."""
+    """Returns the location of a difference in JSON form: a cell, or another part of the answer."""
     position = difference.get("place")
     if isinstance(position, dict):
         parts = (position.get("kind"), difference["sheet"], position.get("name"))
@@ -325,9 +325,9 @@ def first_difference(comparison: Comparison) -> str:
 def _lead(differences: Sequence[Difference]) -> Difference:
     """Returns the first difference of the largest group of similar differences.
 
-    A missing sheet comes first, since it explains all other differences. A wrong value comes before
-    an unknown one. If equally many strings and numbers differ, a number comes first, since the
-    strings are probably headings.
+    A missing sheet comes first, because it explains all other differences. A wrong value comes
+    before an unknown value. If equally many strings and numbers differ, a number comes first, since
+    the strings are probably headings.
     """
 
     def alike(difference: Difference) -> tuple[DifferenceClass, bool]:

@@ -74,7 +74,7 @@ def words_for_formula(question: str) -> str:
     The rule is for English: "formula", "function" as a noun of Excel, or the name of a function
     that has no other meaning, unless a word such as "without" precedes it or the question asks for
     a macro or another program. It misses a formula that is requested in other words ("the cell
-    should update by itself"), and treats one that is only mentioned as requested.
+    should update by itself"), and counts a formula that is only mentioned as requested.
 
     Args:
         question: the instruction of a task; only the first :data:`MAX_QUESTION_CHARS` are read.
@@ -101,7 +101,9 @@ class Asked(enum.StrEnum):
 
 
 def asked_of(question: str | None) -> Asked:
-    """Returns what a question asks for; without a question, a formula, as the caller requests it.
+    """Returns what a question asks for.
+
+    If there is no question, the caller has requested a formula.
 
     Args:
         question: the instruction of a task, of which :data:`MAX_QUESTION_CHARS` are read.

@@ -67,11 +67,11 @@ class Loss:
         kind: ``formula``, or one of :class:`FeatureKind`.
         label: description for people.
         sheet: the input's sheet; empty if the feature belongs to the whole workbook.
-        place: the first cells that had it in the input but not in the output; empty if it is not in
-            cells.
+        place: the first cells that had it in the input but not in the output; empty if it is not a
+            feature of cells.
         kept: how much of it both input and gold have: the number of cells with the rule or formula,
             or of features.
-        left: how much of that the output still has.
+        left: how much of this the output still has.
     """
 
     kind: str
@@ -98,8 +98,8 @@ class Kept:
     Attributes:
         counts: kind -> how many features of that kind were lost (all are counted).
         losses: the first losses.
-        redefined: for each name that the output defines differently, its definition in input and
-            gold, and that in the output. They do not count as losses.
+        redefined: for each name that the output defines differently, the definition in input and
+            gold, and the one in the output. Such names do not count as losses.
     """
 
     counts: Mapping[str, int]
@@ -422,8 +422,8 @@ def look_at_scope(
 ) -> Scope:
     """Searches for losses and missing formulas, as far as the options request it.
 
-    As a note, this never changes the result of the comparison: if a part of a workbook cannot be
-    read, the note gives that as the reason.
+    A result that is only a note never changes the result of the comparison: if a part of a workbook
+    cannot be read, the note says so.
 
     Args:
         options: the options of the task's checker.

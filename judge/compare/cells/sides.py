@@ -12,7 +12,7 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 NO_INPUT = "that requires the input"
-"""Reason why something was not examined if there is no input workbook."""
+"""The reason why something was not examined: there is no input workbook."""
 
 
 @dataclass(frozen=True, slots=True)

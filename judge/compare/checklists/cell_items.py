@@ -55,7 +55,7 @@ MAX_CELLS = 100_000
 
 _NEAR_ZERO = 1e-9
 _BOUND_NOISE = 1e-9
-"""A difference may exceed the tolerance by this share of it, as a rounding error."""
+"""A difference may exceed the tolerance by this share of the tolerance, as a rounding error."""
 
 _DAYS = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -272,7 +272,7 @@ def _formula(item: Item, workspace: Workspace, _: Reading) -> Outcome:
 
 
 def _formula_fault(item: Item, cell: Cell | None, sheet: str) -> str:
-    """Returns which requirement of the item the cell fails; empty if it meets all of them."""
+    """Returns the requirement of the item that the cell does not meet; empty if it meets all."""
     formula = None if cell is None else cell.formula
     if formula is None:
         return "there is no formula"

@@ -1,9 +1,8 @@
 """The checker of lists of items with points.
 
 An answer is accepted if all deterministic items hold. Items for a model, a person or the suite's
-own program are recorded as not judged; they never decide the verdict.
-Such an item is never dropped: in one share it earns none of its points, and in the other its
-points are left out of the total.
+own program are recorded as not judged; they never decide the verdict. Such an item is never
+dropped: one share counts its points as not earned, and the other leaves them out of the total.
 """
 
 from __future__ import annotations
@@ -253,7 +252,7 @@ def shortened(text: str) -> str:
 
 
 def shown(value: object, depth: int = 0) -> object:
-    """Returns a value as JSON of the size that a record allows; other values become text."""
+    """Returns a value as JSON of limited size, for a record; values that do not fit become text."""
     if value is None or isinstance(value, bool | int):
         return value if not isinstance(value, int) or abs(value) < 2**53 else shortened(str(value))
     if isinstance(value, float):
@@ -275,7 +274,7 @@ NO_DETERMINISTIC_ITEM = "no item is judged without a model, a person or the suit
 
 
 class ChecklistChecker(Checker):
-    """Judges each item of a list; all deterministic items have to hold."""
+    """Accepts an answer if all deterministic items of a list hold."""
 
     name = NAME
     lists_items = True
@@ -314,7 +313,7 @@ class ChecklistChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Judges each item, in both readings where it has two."""
+        """Judges each item, in both readings if it has two."""
         try:
             options = _options(task.checker)
             check_items(options)

@@ -160,7 +160,8 @@ class Outcome:
         share: how much of the item holds, from 0 to 1; the item counts as holding only at 1.
         expected: the expected value, as JSON.
         found: the value in the answer, as JSON.
-        place: the position, such as ``Sheet1!B2`` or a file; empty if there is no single position.
+        place: where the item was judged, such as ``Sheet1!B2`` or a file; empty if this is not a
+            single position.
         detail: an explanation for people, if the values do not suffice.
         state: the state if it does not follow from ``share``; None if it does.
         undecided: whether the item fails only because a formula could not be computed.
@@ -200,7 +201,7 @@ def not_judged(detail: str) -> Outcome:
 
 
 def broken(detail: str) -> Outcome:
-    """Returns the outcome of an item that is invalid or on which the published code raises."""
+    """Returns the outcome of an item that is invalid, or whose published code raises an error."""
     return Outcome(0.0, detail=detail, state=State.ERROR)
 
 

@@ -133,7 +133,7 @@ def kind_of(item: Item) -> ItemKind:
 
 
 def words_of(item: Item) -> str:
-    """Returns an item's requirement in the suite's words, or else composed from its fields."""
+    """Returns an item's requirement, in the suite's words if it has any, or from its fields."""
     return item.words or kind_of(item).words(item)
 
 

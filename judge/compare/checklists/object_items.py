@@ -79,7 +79,7 @@ def _facts(item: Item, book: OpenBook) -> SheetFacts:
 
 
 def _meets(item: Item, areas: Iterable[str]) -> bool:
-    """Whether any area overlaps the item's range; without a range, whether there is any area."""
+    """Whether any area overlaps the item's range; without a range, whether any area exists."""
     if "range" not in item.fields:
         return any(True for _ in areas)
     window = window_of(item.text("range"))
@@ -91,7 +91,7 @@ def _meets(item: Item, areas: Iterable[str]) -> bool:
 
 
 def _counted(item: Item, found: list[str]) -> Outcome:
-    """Returns the outcome for the matching objects: the item's ``count``, or at least one."""
+    """Judges the number of matching objects: by the item's ``count``, or whether any matches."""
     if "count" in item.fields:
         count = item.fields["count"]
         return holds(count, len(found)) if len(found) == count else fails(count, len(found))

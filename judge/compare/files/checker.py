@@ -161,9 +161,9 @@ def with_score(finding: Finding, published: tuple[float | None, PublishedError |
 
 
 class MetricsChecker(Checker):
-    """Checks one metric, or several; all of them have to hold, or any one.
+    """Checks one or several metrics, of which all have to hold or, in some tasks, any one.
 
-    The golds of a case are not alternatives here: each metric names its gold.
+    The golds of a case are not alternatives: each metric names the gold that it uses.
     """
 
     name = NAME

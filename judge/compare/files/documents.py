@@ -382,7 +382,7 @@ def _without_ends(pieces: Sequence[str]) -> str:
 
 
 def right_outputs(asked: Asked) -> Wrong | None:
-    """Returns the first difference in the outputs of the code cells."""
+    """Returns the first difference between the outputs of the code cells."""
     if asked.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]
@@ -391,7 +391,7 @@ def right_outputs(asked: Asked) -> Wrong | None:
 
 
 def right_cells(asked: Asked) -> Wrong | None:
-    """Returns the first difference in types and text of cells; blanks at the end are ignored."""
+    """Returns the first difference in the types or text of cells, ignoring blanks at the end."""
     if asked.answer is None:
         return MISSING
     gold, own = ([[cell.get("cell_type"), str(cell["source"]).rstrip()] for cell in cells]

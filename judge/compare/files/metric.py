@@ -51,7 +51,7 @@ class Asked:
         return self.gold
 
     def rule(self, name: str) -> Any:
-        """Returns one of the rules of the task, by its name.
+        """Returns the rule of the task that has this name.
 
         Raises:
             PublishedError: the task has no rule of this name.

@@ -76,7 +76,7 @@ class MetricCall:
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """The metrics of a task, which one or several files have to meet.
+    """The metrics of a task, which are applied to one or several files.
 
     Attributes:
         metrics: the metrics, in order.

@@ -35,7 +35,7 @@ class Published:
 
     Attributes:
         agrees: whether the script accepts the value.
-        note: one line on what the script does if it reaches no decision.
+        note: one line that says what the script does instead of deciding; empty if it decides.
     """
 
     agrees: bool

@@ -156,7 +156,7 @@ def _runs(paragraph: Element) -> list[str]:
 
 
 def _mail_text(username: str, workspace: Workspace) -> str:
-    """Finds no mail of a person, since the published code looks for it in ``/testbed`` (F6).
+    """Never finds mail, because the published code looks for it in ``/testbed`` (F6).
 
     Raises:
         PublishedError: the workspace has no such mailbox, and the code reads an unset name (F5).

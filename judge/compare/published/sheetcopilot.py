@@ -42,7 +42,7 @@ class OfficialJudge:
         self._differences = Differences(board, [tab.name for tab in gold.tabs])
 
     def differences(self) -> list[FoundDifference]:
-        """Returns what the published evaluation rejects.
+        """Returns the differences for which the published evaluation rejects the answer.
 
         Raises:
             PublishedError: the published evaluation raises.
@@ -237,7 +237,11 @@ class OfficialJudge:
     # -- panes -----------------------------------------------------------------------------------
 
     def _panes(self, checked: Sequence[int]) -> None:
-        """Compares panes: for the n-th checked sheet, the one of the workbook's n-th sheet."""
+        """Compares panes.
+
+        For the n-th sheet that the board checks, the published code takes the panes of the n-th
+        sheet of the workbook.
+        """
         golds, answers = self._gold.book.workbook.tabs, self._answer.book.workbook.tabs
         pairs = list(zip(golds, answers, strict=False))
         if any(tab.state != "visible" for tab in (*pairs[-1],)):
@@ -302,7 +306,9 @@ def _values_agree(first: tuple[str, object], second: tuple[str, object]) -> bool
 
 
 def _single_header(sheet: SheetCells) -> str:
-    """The header of a one-cell table: its first letter, as the value is a string and not rows.
+    """The header of a one-cell table.
+
+    It is the first letter of the value, because the value is a string and not rows.
 
     Raises:
         PublishedError: the value is not a string.

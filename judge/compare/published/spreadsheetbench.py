@@ -1,7 +1,7 @@
 """The verdict of SpreadsheetBench's published evaluation script, faults included.
 
-Rewritten from the script's behaviour, and checked against 3,584 of its recorded verdicts. What it
-does that a reader would not expect:
+Rewritten from the script's behaviour, and checked against 3,584 of its recorded verdicts. The
+script does several things that a reader would not expect:
 
 - A position is cut at every comma and bang, and quotes (but not spaces) are taken off both ends.
 - A part without a sheet belongs to the gold's first sheet; ``answer_sheet`` is never read.

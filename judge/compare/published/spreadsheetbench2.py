@@ -1,7 +1,7 @@
 """Compares values and positions as SpreadsheetBench 2's published evaluation does.
 
 Rewritten from the behaviour of its ``evaluation.py``, and checked against recorded verdicts of its
-functions. What it does that a reader would not expect:
+functions. The evaluation does several things that a reader would not expect:
 
 - Numbers agree within 1 % of the larger one; so do the years 2023 and 2024. Dates become whole
   days first, and then agree within 1 % of their serial number, which is more than a year.
@@ -59,7 +59,7 @@ class ArrayText:
 
 @dataclass(frozen=True, slots=True)
 class TableFormula:
-    """The formula of a data table, which agrees with nothing."""
+    """The formula of a data table; it never agrees with another content."""
 
 
 Written = CellValue | ArrayText | TableFormula
@@ -144,7 +144,7 @@ def _normalised(formula: str) -> str:
 
 
 def may_differ_from_itself(value: Written) -> bool:
-    """Returns whether equal values may still differ: ``nan`` as text, a data table, an error.
+    """Returns whether equal values may count as different: ``nan`` as text, a data table, an error.
 
     Two equal errors may come from different formulas.
     """

@@ -1,4 +1,4 @@
-"""A workbook as rules refer to it: its sheets by name, by number, as printed text, and computed.
+"""A workbook as rules see it: sheets by name or number, as printed text, and as computed values.
 
 Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``. A grid has the
 values of a whole sheet with computed formulas.
@@ -103,7 +103,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class SheetRef:
-    """A sheet that a rule names: its name, and its workbook, which may be missing."""
+    """A sheet that a rule names: its name, and its workbook, which may not exist."""
 
     book: Book | None
     name: str
@@ -208,7 +208,7 @@ class Grid:
     Attributes:
         values: filled cells by key, computed values in place of stored ones.
         not_calculated: key of a formula cell whose value could not be computed -> why.
-        not_tried: those of these cells that no engine tried to compute.
+        not_tried: the cells among these that no engine tried to compute.
     """
 
     values: Mapping[int, CellValue]

@@ -133,7 +133,7 @@ def differing_looks(
     compute: Compute,
     origin: Origin,
 ) -> dict[str, str]:
-    """Compares the asked properties of all cells: address -> how the cells differ.
+    """Compares the requested properties of all cells: address -> how the cells differ.
 
     Fonts and number formats of blank cells are invisible and do not count. Conditional formats are
     compared by their effect.
@@ -181,7 +181,7 @@ def differing_formats(
 def _compared(
     expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
 ) -> str:
-    """Returns how two cell formats differ in the asked properties."""
+    """Returns how two cell formats differ in the requested properties."""
     parts: list[str] = []
     first, second = (
         look.book.workbook.style(look.styles.get(key, 0)) for look in (expected, actual)

@@ -227,7 +227,7 @@ def _described(
 
 
 def style(judged: Judged, rule: Rule) -> RuleDifference | None:
-    """Checks that the cells of two sheets agree in the asked properties of their looks."""
+    """Checks that the cells of two sheets agree in the requested properties of their looks."""
     expected, actual = judged.pair(rule)
     differing = differing_looks(
         WholeLooks(expected.book, expected.tab.name),

@@ -35,8 +35,8 @@ def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] |
     """Returns width and height of a chart in whole centimetres.
 
     Programs store a chart's size in different ways, and round differently when they convert it.
-    Sizes are rounded up from three quarters of a centimetre on, because programs do not give charts
-    sizes near such a value.
+    Sizes are rounded up from three quarters of a centimetre on, because programs do not create
+    charts whose size is near such a value.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit.
@@ -160,7 +160,7 @@ def series_name(book: Book, series: Series) -> str | None:
 
 
 def _unread(reasons: Sequence[str]) -> list[Described]:
-    """Returns placeholders for objects that cannot be read; they never equal a missing object."""
+    """Returns placeholders for objects that cannot be read; none equals a missing object."""
     return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
 
 
@@ -248,7 +248,7 @@ def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
 
 
 def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
-    """Returns the pivot tables of a sheet: their source cells, and the asked properties by name.
+    """Returns the pivot tables of a sheet: their source cells, and requested properties by name.
 
     Raises:
         WorkbookError: a part is broken or over a limit.

@@ -65,8 +65,8 @@ class RuleType:
     """A type of rule.
 
     Attributes:
-        required: name of an option that it needs -> the check of its value.
-        optional: name of any other option -> the check of its value.
+        required: name of a required option -> the check of its value.
+        optional: name of an optional option -> the check of its value.
         whole: a check of several options together.
     """
 

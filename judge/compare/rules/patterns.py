@@ -1,7 +1,7 @@
 """Searches with the regular expressions of a suite, within a fixed bound on the work.
 
-Python's own engine backtracks: on 40 characters, ``^(a+)+$`` practically never ends, it cannot be
-interrupted meanwhile, and the time depends on the machine. Here a pattern is read by Python's own
+Python's own engine backtracks: ``^(a+)+$`` practically never ends on 40 characters, the engine
+cannot be interrupted, and the time depends on the machine. Here a pattern is read by Python's own
 parser and simulated as a set of parallel states (K. Thompson, CACM 11 (1968), 419-422). That takes
 states times characters. The steps are counted, so whether a pattern is too expensive depends only
 on the pattern and the text. Python's engine still decides whether a single character or position

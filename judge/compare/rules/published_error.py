@@ -36,7 +36,7 @@ class PublishedError(Exception):
 
 @contextmanager
 def blaming(side: Side) -> Iterator[None]:
-    """Names the document that causes the errors raised inside, unless they name one already."""
+    """Adds the document to errors that are raised in the block and do not name one yet."""
     try:
         yield
     except PublishedError as error:

@@ -79,7 +79,8 @@ USUAL_TOLERANCE = 1e-5
 """How far a number may be from the gold's if the suite sets no tolerance."""
 
 RELATIVE_TOLERANCE = 1e-3
-"""Numbers this close, relative to the gold, agree too, except in the profile ``strict``."""
+"""Numbers whose relative difference from the gold is at most this also agree, except in the profile
+``strict``."""
 
 LIST_TOLERANCE = 1e-4
 """How far a number in a list may be from the gold's; lists have no relative tolerance."""
@@ -229,7 +230,7 @@ def _of_text(rule: VariableRule, gold: object, answer: object, profile: Profile)
 
 
 def _plain(text: str, profile: Profile) -> str:
-    """Returns text without invisible differences: outer blanks, and how accents are composed."""
+    """Returns text without outer blanks, and with all accents composed in the same way."""
     plain = unicodedata.normalize("NFC", text).strip()
     if profile.ignore_whitespace:
         plain = " ".join(plain.split())

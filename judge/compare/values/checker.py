@@ -123,7 +123,7 @@ class TypedAnswerChecker(Checker):
         return f"{self.name} ({', '.join(types)})"
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """Returns the rules of all variables; golds that are values are in every key anyway."""
+        """Returns the rules of all variables; every key already includes golds that are values."""
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
@@ -160,7 +160,7 @@ class TypedAnswerChecker(Checker):
         return Finding(finding.agrees, finding.cause, record)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the variables, and adds a doubt for each that the question does not name."""
+        """Counts the variables, and doubts a case whose question does not name one of them."""
         variables = _variables(task)
         for gold in case.golds:
             _values(variables, gold)

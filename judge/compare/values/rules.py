@@ -219,7 +219,7 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
-"""The value of anything that is not evaluated."""
+"""The value of every part that is not evaluated."""
 
 Value = int | float | complex | str | _Unknown
 
@@ -257,8 +257,8 @@ def evaluate(text: str, *, guess: bool = False) -> Arithmetic:
 
     Args:
         text: the expression, in Python's notation.
-        guess: whether to accept text, lengths and calls as well; the value of anything that is not
-            arithmetic is then :data:`UNKNOWN`. Otherwise only numbers, ``+ - * / // % **`` and
+        guess: whether to accept text, lengths and calls as well. Anything that is not arithmetic
+            then has the value :data:`UNKNOWN`. Otherwise only numbers, ``+ - * / // % **`` and
             parentheses are accepted.
 
     Raises:

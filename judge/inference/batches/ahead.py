@@ -67,12 +67,12 @@ def _none() -> Mapping[str, CallError]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The requests for which no reply was obtained before the conversations.
+    """The requests that have no reply before the conversations begin.
 
     Attributes:
         failures: why requests have no reply, by custom id.
         unasked: tasks and samples with requests that were not sent.
-        stopped: why these were not sent, if that ends the run; otherwise None.
+        stopped: why they were not sent, if the reason ends the run; otherwise None.
     """
 
     failures: Mapping[str, CallError] = field(default_factory=_none)
@@ -81,11 +81,11 @@ class Outcome:
 
 
 class BulkClient(Protocol):
-    """A client that gets replies before the conversations begin."""
+    """A client that obtains replies before the conversations begin."""
 
     @property
     def collects_batches(self) -> bool:
-        """Whether this client collects the batches of an earlier command."""
+        """Whether this client collects batches that an earlier command sent."""
         ...
 
     async def answer(self, queue: RequestQueue) -> Outcome:
@@ -155,7 +155,7 @@ class RequestQueue:
             key: the key of the call.
             reply: the reply.
             prompt_tokens: estimated tokens of the prompt, in case the server did not count them.
-            source: the batch, or the file, that the reply comes from.
+            source: the batch or the file from which the reply comes.
         """
         if self.context.journal.find(key) is None:
             self.context.write_down(key, reply, lambda: prompt_tokens, batch=source)
@@ -173,7 +173,7 @@ class RequestQueue:
 
 
 class AnsweredAhead:
-    """The chat model of conversations whose replies were recorded before; it only reports failures.
+    """The chat model of conversations whose replies are already recorded; it only reports failures.
 
     Args:
         endpoint: address of the server.

@@ -1,7 +1,7 @@
 """The run's ``batches.jsonl``: which requests were sent together, and the state of each batch.
 
-Each step of a batch is written to disk before the next one is taken. So even if a process is killed
-at any moment, its batches can be found again:
+Each step of a batch is written to disk before the next one is taken. So the batches of a process
+that is killed at any moment can be found again:
 
 ```
 intended    the requests are chosen; nothing has been sent to the server yet

@@ -1,10 +1,10 @@
 """Sends requests in batches, which a server answers later; no request is paid for twice.
 
 Requests are written to disk before they are sent (:mod:`judge.inference.batches.log`), and creating
-a batch is tried only once. If it is unknown whether that worked, because the process was killed or
-the answer was lost, the server's list of batches is searched. If the batch is not on the list, the
-uploaded file is deleted, so that no batch can be made of it later, and the list is searched again.
-Only then are the requests sent again.
+a batch is tried only once. If it is unknown whether the batch was created, because the process was
+killed or the answer was lost, the server's list of batches is searched. If the batch is not on the
+list, the uploaded file is deleted, so that no batch can be made of it later, and the list is
+searched again. Only then are the requests sent again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Pace:
         first_s: wait before the first check.
         longest_s: upper limit of the waits, which grow.
         settle_s: wait before the list is searched again for a batch that was not found.
-        patience_s: how long a batch may take after it was created: twice the completion window.
+        patience_s: how long a batch may take after its creation: twice the completion window.
     """
 
     first_s: float = 2.0
@@ -69,7 +69,7 @@ class Pace:
 
 @dataclass(slots=True)
 class _Draft:
-    """A batch that requests are being added to."""
+    """A batch to which requests are still being added."""
 
     file: IO[bytes]
     requests: list[BatchedRequest] = field(default_factory=list)
@@ -250,7 +250,7 @@ class BatchClient:
             self._take(queue, batch, state)
 
     async def _find_batch(self, batch: OpenBatch) -> BatchState | None:
-        """Finds the batch made of an uploaded file; None if it does not exist and never will."""
+        """Finds the batch made of an uploaded file; None if no such batch will ever exist."""
         assert batch.file_id is not None
         for last in (False, True):
             state = await self._endpoint.find(batch.label, batch.file_id, batch.begun_s)
@@ -294,7 +294,7 @@ class BatchClient:
                     )
 
     async def _collect(self, queue: RequestQueue, batch: OpenBatch, state: BatchState) -> None:
-        """Records the replies of a batch that is over, and marks failed requests for a retry."""
+        """Records the replies of a batch that has ended, and marks failed requests for a retry."""
         open_requests = dict(batch.requests)
         errors: dict[str, AttemptError] = {}
         for file_id in state.files:
@@ -353,7 +353,7 @@ class BatchClient:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """Returns the error, by custom id, of each request that is missing from the results' files."""
+    """Returns the errors of requests that are missing from the files of results, by custom id."""
     reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
         "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
@@ -435,7 +435,7 @@ class BatchEndpoint:
         return _id_in(await self._ask(request), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
-        """Asks the server to create a batch from a file; tried once, as it must not happen twice.
+        """Asks the server once to create a batch from a file; a second batch would be billed too.
 
         Raises:
             CallError: of the kind ``gave-up`` if the batch may exist nevertheless.

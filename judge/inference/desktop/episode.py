@@ -98,7 +98,7 @@ class Window:
 
 
 CODE_BLOCKS = "code-blocks"
-"""Name of the correction that reads a code block as a whole instead of cutting it at semicolons."""
+"""Name of the correction by which a code block is read as a whole, and not cut at semicolons."""
 
 _ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
 
@@ -244,7 +244,7 @@ class DesktopEnvironment(Environment):
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
-    """Observes everything that a desktop shows; all of it is recorded, even if not all is sent.
+    """Observes everything that a desktop shows; all of it is recorded, even if only a part is sent.
 
     Raises:
         SandboxError: the desktop broke, or shows nothing.
@@ -446,7 +446,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         conversation: Conversation,
         end: EpisodeEnd,
     ) -> None:
-        """Enters the outcome of an episode into the conversation, for the submission."""
+        """Adds the outcome of an episode to the conversation, for the submission."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         task = desktop_task(assignment.question, case)
         conversation.outputs[case.number] = output_record(end, task, self._mode.options, path)

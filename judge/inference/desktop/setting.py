@@ -78,7 +78,7 @@ class DesktopMode:
         }
 
     def say(self, occasion: str, **values: str) -> str:
-        """Words an observation, in the form's own wording or that of ``prompts/desktop.yaml``."""
+        """Puts an observation into words: the form's own, or those of ``prompts/desktop.yaml``."""
         form = self.setting.form
         if (own := form.wording.get(occasion)) is not None:
             return Template(occasion, own).fill(values).strip()

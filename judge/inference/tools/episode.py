@@ -65,8 +65,8 @@ def is_blocked(command: str, *, published: bool) -> bool:
 
     Args:
         command: the command.
-        published: whether prefixes are compared the wrong way round, as published: this refuses
-            ``v`` and ``tail``, but allows ``vim x``.
+        published: whether prefixes are compared in the wrong direction, as published, so that ``v``
+            and ``tail`` are refused but ``vim x`` is allowed.
     """
     action = command.strip()
     if not action:
@@ -161,7 +161,7 @@ class ToolEnvironment(Environment):
         threads: threads for blocking work.
         program: runs a submitted program; None if a workbook is the answer.
         most_tokens: ``max_tokens`` of each request.
-        before: the collected workbook at the beginning; None if there is none yet.
+        before: the collected workbook at the beginning; None if it does not exist yet.
         clock: returns the time in seconds.
     """
 
@@ -385,9 +385,9 @@ class ToolEnvironment(Environment):
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
-        """Submits the answer, which ends the episode; a program is run, and must write a workbook.
+        """Submits the answer, which ends the episode; a submitted program has to write a workbook.
 
-        If the program writes none, the episode continues.
+        If the program does not write a workbook, the episode continues.
         """
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"

@@ -38,7 +38,8 @@ DEPARTURES: Mapping[str, str] = {
 The network, which the published agent has, is never offered."""
 
 USUALLY_PUBLISHED = frozenset({"vanishing-mistakes", "values"})
-"""The :data:`DEPARTURES` that are kept unless an option corrects them: the model sees them."""
+"""The :data:`DEPARTURES` that are kept unless an option corrects them, because the model sees
+them."""
 
 AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
 """The names that ``--as-published`` accepts, on desktops and with tools."""

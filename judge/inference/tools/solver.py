@@ -252,7 +252,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         conversation: Conversation,
         end: ToolEpisodeEnd,
     ) -> None:
-        """Enters the outcome of an episode into the conversation, for the submission."""
+        """Adds the outcome of an episode to the conversation, for the submission."""
         if self._mode.answer == "program":
             return
         question = assignment.question

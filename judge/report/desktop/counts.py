@@ -36,13 +36,13 @@ _OF_SETTING = {
     "minutes at most": "minutes",
     "tokens of a tree": "tree_tokens",
 }
-"""Name for people -> key of the desktop's setting on record."""
+"""A setting's name for people -> its key in the record of the desktop."""
 _OF_REQUESTS = {
     "tokens of a reply": "max_tokens",
     "temperature": "temperature",
     "top p": "top_p",
 }
-"""Name for people -> key of the parameters of requests on record."""
+"""A parameter's name for people -> its key in the record of the requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class RequestSettings:
         history: earlier turns that a request shows; None if not known.
         instruction: the phrasing of the instructions; ``both`` if there are two.
         oracle_plan: whether an expert's steps were given.
-        details: further settings by their names for people.
+        details: further settings, under their names for people.
     """
 
     history: int | None
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 def common(names: Iterable[str]) -> str:
-    """The common value of all; ``several`` if they differ, empty if there are no values."""
+    """The value that all have in common; ``several`` if they differ, empty if there are none."""
     different = set(names)
     return SEVERAL if len(different) > 1 else "".join(different)
 
@@ -349,7 +349,8 @@ def setting_rows(
 ) -> tuple[SettingRow, ...]:
     """A line for each run, on the tasks that are compared; empty if no run has episodes on them.
 
-    As in the papers, a run without episodes has a line too: the success of its programs.
+    As in the papers, a run without episodes also has a line, which shows the success of its
+    programs.
 
     Args:
         names: the names of the runs.

@@ -79,7 +79,7 @@ class SettingCell:
         heading: the heading that it shares with its neighbours; empty if it has no such heading.
         label: the name of this class of tasks.
         tasks: number of tasks with a scored case.
-        solved: the share of these that is solved, with its interval.
+        solved: the share of these tasks that is solved, with its interval.
     """
 
     heading: str
@@ -103,8 +103,8 @@ class SettingRow:
             without phrasings.
         oracle_plan: whether an expert's steps were given with the instruction.
         gui_only: whether actions could only use mouse and keyboard.
-        details: further settings by their names for people, such as ``turns at most``; tables show
-            those that differ between their rows.
+        details: further settings under their names for people, such as ``turns at most``; tables
+            show the settings that differ between their rows.
         episodes: number of episodes; 0 for a compared run without episodes.
         mean_turns: mean turns of an episode; None if no episode ended.
         mean_steps: mean actions of an episode; None if no episode ended.
@@ -152,8 +152,8 @@ class EpisodeBin:
     """A bar of a histogram.
 
     Attributes:
-        low: least number in the bar.
-        high: greatest number in the bar.
+        low: the smallest number that the bar counts.
+        high: the largest number that the bar counts.
         episodes: how many episodes have a number in this range.
         accepted: how many of them left a file that is accepted.
     """

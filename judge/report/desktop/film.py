@@ -125,7 +125,7 @@ class FilmStudio:
             verdict: the verdict in words, shown with the last turn.
 
         Raises:
-            StoreError: it does not have any turn, or a screenshot cannot be decoded.
+            StoreError: the episode has no turn, or a screenshot cannot be decoded.
             SandboxError: no sandbox is available.
         """
         if not episode.turns:

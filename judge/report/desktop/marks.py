@@ -46,7 +46,7 @@ class _Event:
 
 
 def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
-    """The marks of an action's events; anything else is left out.
+    """The marks of an action's events; events of unknown kinds are left out.
 
     Args:
         events: the recorded events, each ``[kind, x, y, detail]``.

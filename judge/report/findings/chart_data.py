@@ -18,7 +18,7 @@ from judge.workbook.tree import number
 _STEPS = (1, 2, 2.5, 5, 10)
 _TICKS = 5
 _MAX_DRAWABLE = 1e200
-"""Largest absolute value that is drawn; larger ones cannot share a scale with others."""
+"""Largest absolute value that is drawn; larger values cannot share a scale with others."""
 
 
 def drawable(value: object) -> float | None:
@@ -49,7 +49,7 @@ class Scale:
     ticks: tuple[float, ...]
 
     def at(self, value: float) -> float:
-        """The position of a value; values beyond the ends are at the ends."""
+        """The position of a value; a value beyond an end is placed at this end."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
@@ -161,7 +161,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlot:
-    """A part of a chart, prepared for drawing: its kind (3-D as flat) and its series."""
+    """A part of a chart, prepared for drawing: its series, and its kind (3-D kinds become flat)."""
 
     kind: str
     direction: str | None

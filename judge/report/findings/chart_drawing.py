@@ -145,7 +145,7 @@ class Area:
 
 
 def marked(css: str, differs: bool) -> str:
-    """The CSS class of a shape, with a mark if its content differs."""
+    """The CSS class of a shape; it also says whether the shape's content differs."""
     return f"{css} bad" if differs else css
 
 
@@ -265,7 +265,10 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
 
 
 def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
-    """Points that can be drawn: x, y and size. If x has no numbers, it counts from 1."""
+    """The points that can be drawn: x, y and size.
+
+    Without numbers for x, points are numbered from 1.
+    """
     points = []
     numbered = any(x is not None for x in series.xs)
     for at, y in enumerate(series.values):
@@ -405,7 +408,7 @@ _Ends = list[tuple[float | None, float | None]]
 
 
 def _stacked(plot: DrawnPlot) -> list[_Ends]:
-    """For each series, where the mark of each value starts and ends; None for a missing value."""
+    """For each series, the start and the end of each value's mark; None for a missing value."""
     if plot.grouping not in {"stacked", "percentStacked"}:
         start = 0.0 if plot.kind != "lineChart" else None
         return [

@@ -1,4 +1,4 @@
-"""Charts of two sheets next to each other: drawn from their series, with their differences."""
+"""Draws the charts of two sheets next to each other, and marks their differences."""
 
 from __future__ import annotations
 
@@ -243,8 +243,8 @@ def _notes(chart: Chart, plots: Sequence[DrawnPlot], max_points: int) -> list[st
     empty = sum(not series.points for plot in plots for series in plot.series)
     if lacking or empty:
         notes.append(
-            f"{lacking + empty} series without numbers in the file: formulas that no program "
-            "computed, text, or cells that are blank"
+            f"{lacking + empty} series have no numbers in the file: their cells are blank, or hold "
+            "text or formulas without a stored value"
         )
     if any(axis.logarithm for axis in chart.axes):
         notes.append("a logarithmic scale is drawn as a plain one")

@@ -93,7 +93,7 @@ def _window(*sheets: tuple[Workbook, str]) -> Window:
 
 
 def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: AboutRecord) -> Marks:
-    """The cells that differ: those on record, and those found in the files."""
+    """The cells that differ, by the record and by the files."""
     sheet = gold[1]
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for cell in about.get("cells", ()):
@@ -391,9 +391,9 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that show the whole difference, so that its description is left out."""
+"""Kinds of parts that show the whole difference, so that no description is needed."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
-"""Subjects that are shown once for all rules about the same sheets."""
+"""Subjects that are shown only once, however many rules are about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 
@@ -465,7 +465,7 @@ _Place = tuple[str, str, str]
 
 
 def _place_of(about: AboutRecord) -> _Place:
-    """The key of a part that is shown once for several rules: the subject and both sheets."""
+    """The key of a part that several rules share: the subject and both sheets."""
     return about["subject"], json.dumps(about["expected"]), json.dumps(about["found"])
 
 
@@ -480,7 +480,7 @@ def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]
 
 
 def _state(record: CaseComparison, required: Requirements, number: int) -> str:
-    """The state of a rule without a recorded difference, as far as the record shows it."""
+    """The state of a rule that has no recorded difference, as far as it follows from the record."""
     differences = record.get("differences", ())
     if "equal" not in record:
         return "unjudged"
@@ -596,7 +596,7 @@ class _Findings:
         }
 
     def _once(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
-        """A part, or a reference to the rule that shows it already."""
+        """A part of a page, or a reference to the rule that already shows it."""
         if about["subject"] in _MERGED:
             key = _place_of(about)
             if key in self._first:

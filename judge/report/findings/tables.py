@@ -1,4 +1,4 @@
-"""Properties of two sheets, or of objects on them, as short tables: gold next to output.
+"""Shows properties of two sheets, or of objects on them, as short tables of gold and output.
 
 Pivot tables are shown as lists of fields.
 """
@@ -203,7 +203,7 @@ def _frozen(view: View, name: str) -> str:
 
 
 def zoom_rows(expected: str, output: Sheet) -> Rows:
-    """The zoom of a sheet next to the required zoom."""
+    """The sheet's zoom and the required zoom, side by side."""
     rows = [row("zoom", expected, f"{_view(output).zoom} %")]
     rows[0]["state"] = "differs"
     return rows
@@ -265,7 +265,7 @@ def _sorted_by(filtered: Filter | None) -> str | None:
 
 
 def validation_rows(expected: Sequence[str], output: Sheet) -> Rows:
-    """The validations that a rule requires, next to the validations of the output, in any order."""
+    """The validations that a rule requires and those of the output, side by side, in any order."""
     actual = [_validation(validation) for validation in validations_of(_root(output))]
     count = min(_MAX_ROWS, max(len(expected), len(actual)))
     return [
@@ -492,7 +492,7 @@ def _value(data: PivotData, *, named: bool) -> str:
 def _areas(
     pivot: Pivot | None, other: Pivot | None, counted: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table by area; fields that the other area lacks are marked."""
+    """The fields of a pivot table by area; fields that the other table lacks there are marked."""
     if pivot is None:
         return None
     areas = []

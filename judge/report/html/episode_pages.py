@@ -46,8 +46,8 @@ _CELLS_PER_ROW = 48
 _MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
-"""How many characters of an episode's tables take as much space as one cell of a grid. The limit
-above is for its other text."""
+"""How many characters of an episode's tables take as much space as one cell of a grid; for other
+text, see above."""
 _MAX_MARKS = 20_000
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300
@@ -73,7 +73,7 @@ class _TextSpace:
 
 
 class _Space(_TextSpace):
-    """The space that is left for an episode on a desktop: also for its tables and marks."""
+    """The space that is left for a desktop episode: for its text, its tables and its marks."""
 
     def __init__(self, bounds: GridBounds) -> None:
         super().__init__(bounds, _CHARS_PER_CELL)

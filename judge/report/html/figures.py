@@ -1,4 +1,4 @@
-"""Numbers as a page shows them, each with its path in the JSON form of the report.
+"""Formats the numbers of a page, each with its path in the JSON form of the report.
 
 A template cannot print a number of a run itself: it names a path in the document, and the number is
 taken from there. So a page cannot differ from the JSON. Characters that are invisible, or change
@@ -40,7 +40,7 @@ def shown_plainly(text: str) -> str:
 
 MIB = 1 << 20
 SMALL_P = 0.0001
-"""Smaller p-values are shown with a power of ten."""
+"""p-values below this are shown with a power of ten."""
 KIB = 1 << 10
 DASH = "\u2013"
 MINUS = "\u2212"
@@ -107,7 +107,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """The decimals that a number needs to show some number of significant digits."""
+    """How many decimals show a certain number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))

@@ -1,4 +1,4 @@
-"""Pages as text: templates, style, script, coloured source code, and what pages may load."""
+"""Renders pages: templates, styles, scripts, coloured source code, content security policy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def asset(name: str, package: str = __package__) -> str:
 
 
 class _Templates(BaseLoader):
-    """Loads a template from the first package that has it, wherever packages are installed."""
+    """Loads a template from the first package that has it, however packages are installed."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = packages

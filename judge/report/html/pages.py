@@ -95,18 +95,18 @@ class TaskPages:
 
         Returns:
             A JSON object: ``at`` (JSON pointer of the entry), ``entry`` (the entry itself),
-            ``unit`` (the unit of comparison), ``code`` (coloured pieces, or null),
-            ``reply`` (the text from which a typed answer is read, or null), ``conversation``
-            (``role``, ``content`` and ``pictures``), ``marks`` (to which cells of a grid refer) and
-            ``cases``, each with ``episode`` (see
-            :func:`judge.report.html.episode_pages.episode_page` and
-            :func:`judge.report.html.episode_pages.tool_episode_page`, or null), ``inputs`` (see
-            :func:`judge.report.html.pictures.shown_inputs`), ``values`` (name, rule, expected,
-            found, kind and detail of each named value), ``items`` (see
-            :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
-            :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
-            (differences that none of the others shows), ``stdout`` and ``stderr``. Pictures are
-            named by their hash; :attr:`pictures` has them.
+                ``unit`` (the unit of comparison), ``code`` (coloured pieces, or null), ``reply``
+                (the text from which a typed answer is read, or null), ``conversation`` (``role``,
+                ``content`` and ``pictures``), ``marks`` (to which cells of a grid refer) and
+                ``cases``, each with ``episode`` (see
+                :func:`judge.report.html.episode_pages.episode_page` and
+                :func:`judge.report.html.episode_pages.tool_episode_page`, or null), ``inputs`` (see
+                :func:`judge.report.html.pictures.shown_inputs`), ``values`` (name, rule, expected,
+                found, kind and detail of each named value), ``items`` (see
+                :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
+                :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
+                (differences that no other field shows), ``stdout`` and ``stderr``. Pictures are
+                named by their hash; :attr:`pictures` has them.
 
         Raises:
             IndexError: the page does not exist.
@@ -326,8 +326,8 @@ class TaskPages:
     def _conversation_file(self, name: str) -> object:
         """The messages of a conversation that is stored in a separate file.
 
-        The file name comes from a record that others may have written, so it must not lead out of
-        the results directory.
+        The file name comes from a record that other people may have written, so it must not lead
+        out of the results directory.
         """
         root = self._run.path.resolve()
         try:

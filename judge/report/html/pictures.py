@@ -1,4 +1,4 @@
-"""The pictures and other input files that the pages of a report show, within limits.
+"""Collects the pictures and other input files that the pages of a report show, within limits.
 
 Pictures come from strangers and are never decoded here: type and size are read from the header. If
 a file is too large, or not a picture at all, a line of text is shown instead.
@@ -37,7 +37,7 @@ Shrink = Callable[[bytes], bytes | None]
 """Makes a picture smaller; returns None if that is not possible."""
 
 _MAX_MISSES = 20
-"""After this many pictures that did not fit, no further ones are tried."""
+"""After this many pictures that do not fit, no further pictures are tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -202,7 +202,7 @@ _MAX_TEXT_BYTES = 4 * _MAX_TEXT_LENGTH
 
 
 def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dict[str, Any]]:
-    """The inputs of a case that no grid shows.
+    """The input files of a case that are shown as pictures, tables or text instead of in a grid.
 
     Args:
         task: the task; if its answer is a file, its first input is shown in a grid.

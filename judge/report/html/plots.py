@@ -55,13 +55,13 @@ _SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
-    """Where an axis has to end to show all differences of some pairs, with their intervals.
+    """How far an axis has to extend to show the differences of some pairs with their intervals.
 
     Args:
         pairs: the pairs, each with ``soft_difference`` and ``hard_difference``.
 
     Returns:
-        A number from 0.05 to 1: the axis extends from its negative to it.
+        A number from 0.05 to 1; the axis extends from minus this number to this number.
     """
     ends = [
         abs(float(pair[key][part]))
@@ -80,7 +80,7 @@ def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.
     Args:
         difference: ``difference``, ``low`` and ``high``, from -1 to 1.
         name: ``soft`` or ``hard``.
-        scale: the axis extends from its negative to it.
+        scale: the axis extends from ``-scale`` to ``scale``.
     """
     moved = {
         part: None if difference[key] is None else 0.5 + 0.5 * float(difference[key]) / scale
@@ -158,7 +158,7 @@ def time_against_size(tasks: Sequence[Mapping[str, Any]]) -> Markup | None:
 
 
 class _LogAxis:
-    """Powers of ten on a line, also multiplied by 2 and 5 if only few of them fit."""
+    """The powers of ten on an axis and, if these are only a few, twice and five times each."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         low, high = math.log10(min(values)), math.log10(max(values))
@@ -321,7 +321,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def _whole_step(highest: int) -> int:
-    """A round distance between grid lines that needs at most six of them."""
+    """A round distance between grid lines, so that at most six lines are drawn."""
     power: int = 10 ** max(0, len(str(highest)) - 2)
     steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
     return next((step for step in steps if highest / step <= 6), steps[-1])

@@ -55,7 +55,8 @@ LADDER = (
     GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
     GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
 )
-"""Bounds of the grids, from the widest to the narrowest; every report fits with the last."""
+"""Bounds of the grids, from the widest to the narrowest; with the last bounds, every report
+fits."""
 
 
 def pack(document: Any) -> str:
@@ -92,7 +93,7 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The largest pages: as many as have to shrink so that all pages fit."""
+    """The largest pages, as many as have to become smaller so that all pages fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
@@ -130,7 +131,7 @@ EPISODE_KEYS = (
     (("m",), "show or hide mouse and keyboard actions"),
     (("z",), "full size, or fit to the page"),
 )
-"""Keys of the page of an episode, in addition to those of every report."""
+"""Keys of a page with an episode, in addition to the keys of every report."""
 
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 """Breakdowns whose parts have an order, so that connecting them with a line makes sense."""
@@ -327,7 +328,7 @@ def _tools(summary: ToolsSummary | None) -> list[tuple[str, Sequence[str], list[
 
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """The page of the first failed task with an episode, or else of the first task with one."""
+    """The page of the first failed task with an episode; if none failed, of the first with one."""
     with_episode = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
     failed = [task for task in with_episode if task["hard_restriction"] == 0]
     return "".join(map(_task_url, (failed or with_episode)[:1]))

@@ -119,7 +119,7 @@ def comparison_parts(
         document: a document with ``pairs``, as in a comparison of runs.
         labels: name of a run -> the name to show; other runs are shown by their own name.
         evidence_url: returns the address of a page by run, task, sample and case, the last two of
-            which may be left out; None if there are no such pages.
+            which may be left out; None if there are no pages of this kind.
     """
     scale = difference_scale(document["pairs"])
     points = f"{100 * scale:.0f}"

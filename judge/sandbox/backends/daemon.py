@@ -1,4 +1,4 @@
-"""The Docker daemon, local or remote: the only module that imports the ``docker`` package.
+"""Talks to the Docker daemon, local or remote; no other module imports the ``docker`` package.
 
 The environment (``DOCKER_HOST`` and related variables) names the daemon, as for Docker's own
 client. Errors of the daemon or the connection become a ``SandboxError``.
@@ -144,7 +144,7 @@ class Daemon:
 
     @cached_property
     def _identity(self) -> str:
-        """A key that distinguishes this daemon from others."""
+        """A key that distinguishes this daemon from other daemons."""
         return str(self.facts().get("ID", ""))
 
     def own_image_id(self, tag: str) -> str | None:
@@ -171,7 +171,7 @@ class Daemon:
         return image
 
     def note_image(self, tag: str) -> None:
-        """Notes the id of an image that was just built; a full disk loses only the note."""
+        """Notes the id of an image that was just built; a full disk does not fail the build."""
         path = self._note_of(tag)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -431,7 +431,7 @@ def explain_unreachable(
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and its causes, innermost first."""
+    """Returns an error and its causes, innermost first."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

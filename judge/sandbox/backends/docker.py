@@ -53,7 +53,7 @@ from judge.sandbox.roots import root_named
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The limits of a container; a run that needs a different shape gets another container.
+    """The limits of a container; a run that needs other limits gets another container.
 
     Attributes:
         memory_bytes: memory limit of a run.
@@ -75,8 +75,9 @@ class Shape:
     def serves(self, needed: Shape, *, nested: bool) -> bool:
         """Whether a container of this shape is right for a run that needs ``needed``.
 
-        With namespaces, each case has mounts of its own. Otherwise they are the container's: if it
-        had more than the run needs, earlier submissions would decide where a program can write.
+        With namespaces, each case has mounts of its own. Otherwise, a case has the mounts of the
+        container: if there were more of them than the run needs, earlier submissions would decide
+        where a program can write.
         """
         return needed == (replace(self, roots=needed.roots) if nested else self)
 
@@ -169,7 +170,7 @@ class WarmContainer:
         return self._link.run(request, self._watched)
 
     def serves(self, needed: Shape) -> bool:
-        """Whether a run that needs this shape can take place here."""
+        """Whether this container can run a program that needs this shape."""
         return self.shape.serves(needed, nested=self.nested)
 
     def end(self) -> None:
@@ -225,7 +226,7 @@ class DockerSession(Closable):
 
 
 def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> str:
-    """Names the contents of an image; the daemon's id is different after every build.
+    """Makes an id from the contents of an image, because the daemon's id changes with every build.
 
     Args:
         tag: the tag, which is a digest of the recipe and of the pinned packages.
@@ -481,7 +482,7 @@ class DockerSandbox:
     def _reap(self) -> None:
         """Removes containers whose judges ran on this host and have ended.
 
-        A container that cannot be removed is ignored; a daemon that was killed may leave one.
+        A container that cannot be removed is ignored; a killed daemon may leave such containers.
         """
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)

@@ -1,9 +1,9 @@
-"""Runs services, but never solutions, in a container that is already sealed.
+"""Runs services, but never solutions, in a container that is already isolated.
 
 In a verifier of an agent framework, or in a pod, no namespaces can be made, and there is no network
-to block. The judge's own services still read what strangers wrote. So they run as another user if
-this process may choose one, without capabilities, with the filter of system calls and limited
-memory, and everything that they start ends with them.
+to block. The judge's own services still read files from untrusted sources. So they run as another
+user if this process may choose one, without capabilities, with the filter of system calls and
+limited memory, and everything that they start ends with them.
 
 The check for such a container cannot be switched off. If something cannot be read, the container
 counts as not sealed.
@@ -384,7 +384,7 @@ def _open(jobs: int) -> SealedContainerSandbox:
 
 
 def _probe() -> list[BackendFinding]:
-    """Reports that the judge runs in a sealed container; otherwise, reports nothing."""
+    """Reports that the judge runs in a sealed container; reports nothing elsewhere."""
     enclosure = find_enclosure()
     if not enclosure.is_sealed:
         return []

@@ -1,8 +1,8 @@
 """Builds the image of verifiers: one container with the judge, its engines and LibreOffice.
 
-Agent frameworks judge files in a container without a network. This image has everything that is
-needed for it, so nothing is installed during a trial. It is made from the image with LibreOffice,
-whose interpreter also runs the judge; no registry is used.
+Agent frameworks judge files in a container without a network. This image contains everything that
+they need, so nothing is installed during a trial. It is made from the image with LibreOffice, whose
+interpreter also runs the judge; no registry is used.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Accounts and sign-in, and the only module that decides what callers may see and do."""
+"""Accounts and sign-in; one of the modules, ``rights``, decides what callers may see and do."""

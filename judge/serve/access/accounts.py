@@ -1,8 +1,8 @@
 """Accounts, tokens, links to sign in, and sessions of the pages.
 
 There are no passwords. A token is ``jdg_``, 32 random bytes and a CRC-32, both in base64url; it is
-shown once. Only its SHA-256 is stored, by which it is looked up. The same applies to links and
-session cookies.
+shown once. Only its SHA-256 is stored, and a token is looked up by this hash. The same applies to
+links and session cookies.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def create_token(
         name: name of the token, shown in lists.
         scopes: the scopes of the token.
         days: for how many days it is valid.
-        maker: id of the token of the request that makes it, if any; the new token ends with it.
+        maker: id of the token with which the request was made, if any; revoking it also revokes the
+            new token.
 
     Returns:
         Its id, and its text, which is not stored.
@@ -299,7 +300,7 @@ _OF_TOKEN = (
 def viewer_of_token(
     database: Database, text: str, *, address: str | None, request: str | None
 ) -> Viewer | None:
-    """The viewer that a token belongs to; None if the token is not valid now."""
+    """The viewer to whom a token belongs; None if the token is not valid now."""
     if not is_token(text):
         return None
     with database.reading() as connection:
@@ -384,7 +385,7 @@ def add_member(transaction: Transaction, team: str, person: str, role: str = "me
         )
     }
     if kinds.get(team) != AccountKind.TEAM or kinds.get(person) != AccountKind.PERSON:
-        raise UsageError("only people are members, and only of teams")
+        raise UsageError("only people can be members, and only of teams")
     transaction.execute(sa.insert(t.membership).values(team=team, person=person, role=role))
     transaction.event("team.member-added", team, detail={"person": person})
 
@@ -396,7 +397,7 @@ def change_account(
     state: str | None = None,
     concurrency: int | None = None,
 ) -> None:
-    """Sets the state of an account, or how many of its judgings run at a time."""
+    """Sets the state of an account, or how many of its judgings may run at a time."""
     values: dict[str, Any] = {}
     if state is not None:
         values["state"] = AccountState(state)

@@ -1,10 +1,10 @@
 """Signing in with OpenID Connect: the code flow with PKCE, at the one configured provider.
 
-An identity consists of the provider's address and the subject, never of a name or an e-mail
-address: those can belong to somebody else tomorrow. Anyone who signs in for the first time gets an
-account that an operator has to approve; a person who signed in by a link can connect the identity
-to that account. The state of the flow is in a cookie that only this server can write, so beginning
-a flow adds no row to the database.
+An identity consists of the provider's address and the subject. It never contains a name or an
+e-mail address, because these can belong to somebody else tomorrow. Anyone who signs in for the
+first time gets an account that an operator has to approve; a person who signed in by a link can
+connect the identity to that account. The state of the flow is in a cookie that only this server can
+write, so beginning a flow adds no row to the database.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as a provider identifies them: its address, their subject, and their name."""
+    """A person's identity: the provider's address, and the subject and name that it gives them."""
 
     issuer: str
     subject: str
@@ -125,7 +125,7 @@ def finish(
         The identity, and the account to connect it to.
 
     Raises:
-        Problem: 403, the answer belongs to no flow that this browser began; 503.
+        Problem: 403, this browser did not begin the flow; 503, the provider does not answer.
     """
     flow = _opened(server, cookie)
     try:
@@ -186,7 +186,7 @@ def signed_in(transaction: Transaction, identity: Identity, account: str | None)
 
 
 def _free_name(transaction: Transaction, name: str) -> str:
-    """A free account name, similar to the name of its owner."""
+    """An account name that is not taken, similar to the name of the account's owner."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:60] or "person"
     taken = transaction.one(sa.select(t.account.c.id).where(t.account.c.name == plain))
     return plain if taken is None else f"{plain}-{secrets.token_hex(4)}"

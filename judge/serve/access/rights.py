@@ -266,7 +266,7 @@ def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
 
 
 def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
-    """The state of a phase: set by hand, or otherwise derived from its opening and closing times.
+    """The state of a phase, which is set by hand or follows from its opening and closing times.
 
     Args:
         phase: its row.
@@ -284,7 +284,10 @@ def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
 
 
 def split_level(suite: dict[str, Any], split: str) -> Level:
-    """The feedback level of a split: the suite's or the default; never cells of a hidden split."""
+    """The feedback level of a split: the suite's or the default.
+
+    Cells of a hidden split stay hidden.
+    """
     hidden = split == HIDDEN_SPLIT
     level = Level(suite["levels"].get(split, Level.SCORE if hidden else Level.CELLS))
     return Level.VERDICTS if hidden and level is Level.CELLS else level

@@ -129,7 +129,7 @@ def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[
 def get_version(
     board: BoardName, number: VersionNumber, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
-    """A version of a board; its address never changes."""
+    """A version of a board, under an address that never changes."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return version_view(shown_version(connection, caller, row, number))
@@ -338,7 +338,7 @@ def entry_of(
 
 
 def level_of(viewer: Viewer, setting: Setting) -> Level:
-    """The level at which the viewer sees an entry: the board's; for authors, at least verdicts."""
+    """The level at which the viewer sees an entry: the board's; authors see at least verdicts."""
     if viewer.authors(setting.suite["id"]):
         return max(Level.VERDICTS, setting.level, key=list(Level).index)
     return setting.level
@@ -502,7 +502,7 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """For each board that is not hidden, the last version that does not depend on this judging."""
+    """The last version, of each board that is not hidden, that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,

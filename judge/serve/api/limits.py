@@ -64,7 +64,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for kind in KINDS.values()
     if kind.status != 500
 }
-"""The errors with which any route may answer, for the OpenAPI document."""
+"""The errors that any route may return, for the OpenAPI document."""
 
 
 class BoundedBodies:
@@ -74,8 +74,8 @@ class BoundedBodies:
         app: the application that answers.
         limits: largest body in bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all
             other paths.
-        silence_s: the longest pause between two pieces; after this time, the average rate must
-            also reach a minimum.
+        silence_s: the longest pause between two pieces. Once a request has lasted this long, its
+            average rate must also reach a minimum.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Rates:
 
 
 def who(caller: Viewer) -> str:
-    """The key under which a caller's requests are counted: its account, or else its address.
+    """The key under which a caller's requests are counted: the account, or a visitor's address.
 
     All tokens of an account count together, and so do all addresses of an IPv6 /64 network.
     """
@@ -242,11 +242,11 @@ class Page:
         return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
 
     def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-        """Cuts the rows to this page; if one more row was read, links to the next page.
+        """Limits the rows to this page, and links to the next page if a further row was read.
 
         Args:
             of: the name of the list.
-            rows: at most one more than :attr:`limit`.
+            rows: the rows that were read; one more than :attr:`limit` if there is a next page.
             by: the column by which they are ordered.
         """
         shown = rows[: self.limit]

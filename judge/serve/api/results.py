@@ -103,7 +103,7 @@ async def get_submission(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_S)] = 0,
     if_none_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """One submission; with ``wait``, as soon as its version differs from ``If-None-Match``."""
+    """One submission; ``wait`` waits until its version differs from ``If-None-Match``."""
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):
@@ -248,8 +248,8 @@ def event_stream(
 ) -> StreamingResponse:
     """Events about an object that the caller may see, as server-sent events.
 
-    Before anything is sent, the caller's token and rights are checked again: meanwhile a token can
-    be revoked, an account blocked or a suite hidden. Then the stream ends.
+    Before anything is sent, the caller's token and rights are checked again. If the token has been
+    revoked, the account blocked or the suite hidden since, the stream ends.
 
     Args:
         request: the request; the stream ends when its client disconnects.
@@ -492,8 +492,8 @@ def shown_scores(
 ) -> dict[str, Any] | None:
     """The scores of a judging, as far as a feedback level shows them.
 
-    At the level ``score``, the ladder decides: the score is shown if it is better by a point than
-    the one shown last; otherwise, only the fact that it is not.
+    At the level ``score``, the ladder decides: a score is shown only if it is a point better than
+    the last shown score; otherwise, the answer only says that it is not.
     """
     if judging["state"] != JudgingState.DONE or level is Level.NONE:
         return None
@@ -547,7 +547,7 @@ def verdicts_view(
 
 
 def is_finished(view: dict[str, Any]) -> bool:
-    """Whether the judging of a submission has ended, as far as the viewer can see."""
+    """Whether the judging of a submission has ended, as far as the viewer may know."""
     return view["state"] in FINISHED
 
 

@@ -64,7 +64,7 @@ class Claims(BaseModel):
     note: Annotated[str, Field(max_length=2000)] = ""
 
     def described(self) -> Described:
-        """The claims in the form for the database, which cannot store null characters in text."""
+        """The claims, checked for characters that the database cannot store."""
         fields = self.model_dump()
         for name, value in fields.items():
             if isinstance(value, str) and ("\0" in value or not value.isprintable()):

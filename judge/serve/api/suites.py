@@ -138,9 +138,9 @@ async def put_revision(
 ) -> dict[str, Any]:
     """Adds a revision with the content of an archive to one's own suite, or makes a new suite.
 
-    ``hidden`` names the tasks of the hidden split; without it, they are those of the revision
-    before. A new revision takes effect when a rejudging with it is applied; the first one takes
-    effect immediately.
+    ``hidden`` names the tasks of the hidden split; without it, the hidden tasks of the previous
+    revision stay hidden. A new revision takes effect when a rejudging with it is applied; the first
+    one takes effect immediately.
     """
     require(caller, Scope.AUTHOR)
     may_upload(server, caller, suite)

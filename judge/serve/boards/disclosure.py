@@ -39,8 +39,8 @@ def record_shown(
         transaction: the transaction that ends the judging, with its verdicts already written.
         judging: id of the judging.
         results: results directory of the judging.
-        first: whether it is the first judging of its submission; a rejudging shows nothing before
-            it is applied.
+        first: whether this is the first judging of the submission; the judgings of a rejudging show
+            nothing until the rejudging is applied.
     """
     connection = transaction.connection
     row = dict(connection.execute(_ABOUT, {"judging": judging}).mappings().one())
@@ -54,13 +54,13 @@ def record_shown(
 
 
 def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
-    """Whether each gold has an answer budget for a team until the phase is published."""
+    """Whether a budget limits a team's answers to each case until the phase is published."""
     hidden = phase["split"] == HIDDEN_SPLIT
     return hidden or not split_level(suite, phase["split"]).shows(Level.VERDICTS)
 
 
 def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
-    """Whether the budget applies to a viewer: not to authors, and not in a published phase."""
+    """Whether the budget applies to a viewer; it does not for authors or in a published phase."""
     suite = row_of(connection, t.suite, phase["suite"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(dict(phase), now) is PhaseState.PUBLISHED
@@ -264,7 +264,7 @@ def _climb(
 def _score(
     connection: sa.Connection, judging: str, phase: Mapping[str, Any], conditions: str
 ) -> float:
-    """The hard score of a judging on its split by the verdicts that count, from 0 to 1."""
+    """The hard score of a judging on its split, from 0 to 1, by the verdicts that count."""
     revision = connection.execute(
         sa.select(t.conditions.c.revision).where(t.conditions.c.digest == conditions)
     ).scalar_one()

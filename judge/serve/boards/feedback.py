@@ -1,4 +1,4 @@
-"""How much feedback reveals about golds and hidden inputs, and how that is limited. Pure.
+"""How much feedback reveals about golds and hidden inputs, and how this is limited.
 
 The score that is shown in a phase is rounded and climbs a ladder (A. Blum and M. Hardt, The Ladder,
 ICML 2015). A budget limits how many different answers a team can test against each gold. This
@@ -196,10 +196,10 @@ def _scores(tasks: int) -> int:
 def ladder_bits(submissions: int, tasks: int) -> float:
     """How many bits the ladder reveals at most in a phase.
 
-    It is the logarithm of the number of possible histories. A history says at which submissions
-    the ladder moved (at most :data:`MAX_STEPS` times), and to which scores. Each score is at least
-    a point (two steps) above the one before, but since rounding can take away half a point, only
-    one step is assumed.
+    It is the logarithm of the number of possible histories. A history says at which submissions the
+    ladder moved (at most :data:`MAX_STEPS` times), and to which scores. Each score is at least a
+    point (two steps) above the previous one. Because rounding can take away half a point, only one
+    step is assumed.
     """
     scores = _scores(tasks)
     histories = sum(
@@ -210,7 +210,7 @@ def ladder_bits(submissions: int, tasks: int) -> float:
 
 
 def gold_bits() -> float:
-    """How many bits are revealed about a gold: which answer within the budget was right, if any."""
+    """How many bits a budget reveals about a gold: which of the answers was right, if any."""
     return math.log2(ANSWERS_FOR_EACH_GOLD + 1)
 
 
@@ -314,7 +314,9 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
             f"  golds that can be guessed: {counts.one_cell} of one cell, {counts.whole} of them "
             f"whole numbers from 0 to 100; {counts.few} of at most ten cells with two values"
         )
-    lines.append(f"one gold, by the budget: at most {gold_bits():.1f} bits in a phase")
+    lines.append(
+        f"through the answer budget, one gold can leak at most {gold_bits():.1f} bits in a phase"
+    )
     return lines
 
 

@@ -3,7 +3,7 @@
 There are two signs. The first: an account's programs for one task differ only in their literals, as
 if they tested one gold again and again. The second: accounts have wrong answers in common, perhaps
 because people share what they have learned, or because they are the same person. Neither sign
-proves anything; both say where to look.
+proves anything; both show authors where to look.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _answers(folder: DataFolder, judging: str) -> list[tuple[str, str]]:
 def _wrong(
     connection: sa.Connection, phases: sa.Select[Any]
 ) -> dict[str, dict[tuple[str, int], frozenset[str]]]:
-    """Account -> (task, case) -> wrong answers, from the table of the answer budgets."""
+    """Account -> (task, case) -> hashes of its wrong answers, from the table of answer budgets."""
     wrong: defaultdict[str, defaultdict[tuple[str, int], set[str]]] = defaultdict(
         lambda: defaultdict(set)
     )

@@ -36,7 +36,7 @@ RESULT, BOARD = "submission", "board"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores of a submission on a split.
+    """The scores of a submission on a split.
 
     Attributes:
         means: the score of each task, averaged over its samples: 0 for a task without an answer;
@@ -85,7 +85,7 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
 
     Args:
         rows: rows with task, sample, case and verdict.
-        tasks: the tasks of the split, or how many there are.
+        tasks: the tasks of the split, or their number.
     """
     verdicts: dict[tuple[str, int], list[Verdict]] = {}
     earned: dict[tuple[str, int], list[float]] = {}
@@ -181,7 +181,7 @@ def _commitment(salt: str, value: object) -> str:
 
 
 def opens(openings: Mapping[str, Any], commitments: Mapping[str, Any]) -> bool:
-    """Whether the openings match the commitments, all of them and in the same order."""
+    """Whether the openings match all commitments, in the same order."""
     try:
         pairs = [openings["scores"], *openings["cases"]]
         hashes = [commitments["scores"], *commitments["cases"]]
@@ -253,7 +253,7 @@ def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> boo
 
 
 def _close(one: object, two: object) -> bool:
-    """Whether two values are equal up to the last digits, which can depend on the machine."""
+    """Whether two values are equal except for the last digits, which can depend on the machine."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_close(one[name], two[name]) for name in one)
     if isinstance(one, float) and isinstance(two, float | int):
@@ -306,8 +306,8 @@ def verify_result(
         keys: ``judge-keys.json`` of the server; None for the one next to the file.
         dataset: the suite; without it, the check ends after level 2.
         corrections: the corrections that the server used, if the suite is the published one.
-        outputs: the folder of the outputs, named ``{task}/{case}.xlsx`` or as ``judge score`` finds
-            them; without it, the check ends after the suite.
+        outputs: the folder of the outputs, which have names such as ``{task}/{case}.xlsx`` or any
+            names that ``judge score`` accepts; without it, the check ends after the suite.
 
     Raises:
         UsageError: a file is missing, or the keys cannot be read.
@@ -328,7 +328,7 @@ def verify_result(
         return Verification(level, level + 1 if broken else None, why, document, key_id)
 
     if document.get("type") == BOARD:
-        return stop(1, "a version of a board names the results that it depends on; check those")
+        return stop(1, "this is a version of a board: check the results that it names instead")
     verdicts = _verdicts_of(document, openings)
     if isinstance(verdicts, str):
         return stop(1, verdicts, broken=True)
@@ -348,7 +348,7 @@ def verify_result(
 def _verdicts_of(
     document: Mapping[str, Any], openings: Mapping[str, Any] | None
 ) -> tuple[Any, Any] | str:
-    """Verdicts and scores of a result, with openings applied; or the reason why they are wrong."""
+    """The verdicts and scores of a result, with openings applied, or why they are wrong."""
     if openings is None:
         return document.get("cases"), document.get("scores")
     if "commitments" not in document:
@@ -406,7 +406,7 @@ def _judged_again(
     corrections: Path | None,
     there: Mapping[str, Path],
 ) -> list[str]:
-    """The cases with an output that gets a different verdict when it is compared again.
+    """The cases whose output gets a different verdict when it is compared again.
 
     Outputs of programs are compared as finished workbooks, whose values are trusted.
     """

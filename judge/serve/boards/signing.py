@@ -75,7 +75,7 @@ class Signature:
 
 
 class SigningKeys:
-    """The keys of a server: the current one, and those that signed before.
+    """The keys of a server: the current key, and the keys that it replaced.
 
     Args:
         folder: the folder that contains them; a key is made when it is first needed.
@@ -111,7 +111,7 @@ class SigningKeys:
         return keys[-1]["kid"]
 
     def revoke(self, key_id: str, since: str) -> None:
-        """Revokes a key from a time on; if it is the current one, it is replaced.
+        """Revokes a key from a time on; the current key is then replaced by a new one.
 
         Raises:
             StoreError: there is no such key.

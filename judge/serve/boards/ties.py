@@ -1,4 +1,4 @@
-"""Ties and rank intervals of a board, computed from scores by task. Pure.
+"""Ties and rank intervals of a board, computed from the scores of tasks. Pure.
 
 Each pair is tested as ``judge compare-runs`` tests two runs, all with the same resamples of tasks;
 the p-values are adjusted by Holm's method over all pairs of the board.
@@ -46,11 +46,11 @@ class Smallest:
 
     Attributes:
         pairs: number of pairs of entries, over which Holm's method adjusts.
-        tasks: if one entry solves all tasks that another solves: how many more it has to solve for
-            a significant difference of hard scores.
-        hard: the same as a share of all tasks; None if the board has fewer tasks.
-        soft: true difference of two soft scores that would be found with a power of 80 %, if they
-            scatter like the median pair; None if scores cannot differ by that much.
+        tasks: if one entry solves all tasks that another one solves, how many more tasks it has to
+            solve for a significant difference of hard scores.
+        hard: ``tasks`` as a share of all tasks; None if the board has fewer tasks.
+        soft: the true difference of soft scores that the test finds with a power of 80 %, for a
+            pair with the median spread; None if scores cannot differ by that much.
     """
 
     pairs: int
@@ -147,7 +147,8 @@ def smallest_differences(
     Args:
         tasks: number of tasks of the board.
         entries: number of entries of the board.
-        spreads: for pairs that have one, the standard deviation of the differences of soft scores.
+        spreads: the standard deviation of the differences of soft scores, of each pair that has
+            one.
         method: only its confidence is used.
     """
     pairs = max(1, entries * (entries - 1) // 2)
@@ -162,7 +163,7 @@ def smallest_differences(
 def ties_of_shown(
     scores: Sequence[float], tasks: int, method: Method = DEFAULT_METHOD
 ) -> tuple[tuple[int, int], ...]:
-    """Rank intervals from total scores only, for boards that may not show single tasks.
+    """Rank intervals computed from total scores, for boards that may not show single tasks.
 
     As tasks cannot be paired, two scores are compared as if they came from different tasks: by the
     normal test with the variance p (1 - p) / n, the largest that scores from 0 to 1 with this mean
@@ -197,7 +198,10 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list[int]]]:
-    """Yields all pairs of groups, and each group with itself; a group shares its scored tasks."""
+    """Yields all pairs of groups, and each group with itself.
+
+    The entries of a group have the same scored tasks.
+    """
     groups: dict[frozenset[str], list[int]] = {}
     for index, entry in enumerate(entries):
         groups.setdefault(frozenset(entry.soft), []).append(index)

@@ -1,7 +1,7 @@
 """Boards: their entries, and their versions as a permanent chain of signed documents.
 
 A board shows only judgings under its conditions. A version is a canonical document with the hash of
-the one before; anybody who keeps one version can check whether later ones follow from it.
+the previous version; anybody who keeps a version can check whether later versions follow from it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class NewBoard:
         metric: the score by which it ranks.
         rule: one of :data:`RULES`.
         visibility: who can see it.
-        frozen_at: time at which it is frozen: from then on, the public sees the version of that
-            moment; None for never.
+        frozen_at: when it is frozen; from this time on, the public sees the version of this time.
+            None for never.
     """
 
     name: str
@@ -150,7 +150,7 @@ def entries_of(
     Args:
         connection: a connection that sees one state of the database.
         setting: the setting of the board.
-        judgings: submission -> judging that counts in place of the current one, whatever its
+        judgings: submission -> the judging that counts in place of the current one, under any
             conditions; used to preview a rejudging.
     """
     rows = _rows(connection, setting, judgings or {})
@@ -252,7 +252,7 @@ def _chosen_of(
 def _by_ladder(
     connection: sa.Connection, setting: Setting, rows: Sequence[dict[str, Any]]
 ) -> list[Entry]:
-    """Entries at the level ``score``: each account has the score that its ladder shows."""
+    """The entries of a board at the level ``score``, with the scores that the ladders show."""
     by_submission = {row["submission"]: row for row in rows}
     entries = []
     for account in dict.fromkeys(row["account"] for row in rows):
@@ -356,11 +356,11 @@ class Boards:
     def changes(
         self, connection: sa.Connection, members: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        """Compares boards for a rejudging; see :func:`compare_boards`."""
+        """Compares boards before and after a rejudging; see :func:`compare_boards`."""
         return compare_boards(connection, members)
 
     def public_keys(self, now: str) -> list[PublicKey]:
-        """The current key, and those that signed before."""
+        """The server's keys: the current key, and the keys that it replaced."""
         return self._keys.public(now)
 
     def sign(self, body: Mapping[str, Any], now: str) -> tuple[bytes, Signature]:
@@ -427,10 +427,10 @@ class Boards:
         """Makes a new version of a board in this transaction.
 
         Args:
-            transaction: the transaction in which the judgings that count were also set.
+            transaction: the transaction that has set the judgings that count.
             board: its row, with the conditions that it has from now on.
             why: the reason, shown on its page.
-            only_if_changed: whether no version is made if the entries are the same.
+            only_if_changed: whether to make a version only if the entries have changed.
 
         Returns:
             Whether there is a new version.
@@ -598,7 +598,7 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
 def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
     """The figures ``collateral`` and ``dynamic``, from the report of a judging of these tasks.
 
-    They count all of its tasks, so they are withheld while the budget limits the shown verdicts.
+    The figures cover all tasks, so they are withheld while the budget limits the shown verdicts.
     """
     judged = row["judged"] or {}
     if is_bounded(setting.suite, setting.phase) and not setting.published:
@@ -627,7 +627,8 @@ def version_shown(
     Args:
         connection: a connection.
         board: row of the board.
-        author: whether the caller is an author of its suite, who sees versions after the freeze.
+        author: whether the caller is an author of the board's suite; authors also see the versions
+            after the freeze.
         number: the number of the version; None for the last one.
     """
     statement = (

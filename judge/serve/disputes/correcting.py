@@ -55,7 +55,7 @@ class Settled:
         state: the new state of the disputes.
         revision: number of the new revision, if there is one.
         rejudging: id of the draft rejudging, if there is one.
-        note: for the reviewer: why no correction was made although the reviewers agree.
+        note: tells the reviewer why no correction was made although the reviewers agree.
     """
 
     decided: int
@@ -140,7 +140,7 @@ def _corrected_revision(
     suite: Suite,
     before: dict[str, Any],
 ) -> dict[str, Any]:
-    """Adds a revision with the corrections of the one before and the new ones."""
+    """Adds a revision with the corrections of the previous revision, and the new ones."""
     path = corrections_path(server.folder, before)
     existing = () if path is None else load_corrections(path)
     hidden = transaction.connection.scalar(
@@ -183,7 +183,8 @@ def _draft(
     """Opens a draft rejudging that settles the disputes; replaces a draft that was not started.
 
     Returns:
-        Its id; None if a rejudging of the suite is running: an author opens the next one later.
+        Its id; None if a rejudging of the suite is running, so that an author has to open the next
+        one later.
     """
     disputes = {str(row["id"]) for row in group.disputes}
     other = transaction.one(

@@ -66,7 +66,7 @@ NEXT = {
 
 
 def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
-    """The steps of a dispute: name, whether the step is done, and whether it is the current one."""
+    """The steps of a dispute: each with its name, whether it is done, and whether it is current."""
     steps = dict(STEPS_IF_ACCEPTED)
     if state is DisputeState.REJECTED:
         steps = {one: steps[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
@@ -217,7 +217,7 @@ def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any
 
 
 def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:
-    """The id of a rejudging if the viewer may open its page; unapplied, only authors may."""
+    """The id of a rejudging if the viewer may open its page; before it is applied, authors may."""
     seen = sa.select(t.rejudging.c.id).where(
         t.rejudging.c.id == rejudging, visible_to(viewer, t.rejudging)
     )
@@ -316,7 +316,7 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """The differing cells of the first disputed answer for which they are recorded."""
+    """The cells in which the first disputed answer that has such cells differs from the gold."""
     differing = (
         cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
     )

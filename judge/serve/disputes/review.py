@@ -170,7 +170,7 @@ def begin_review(transaction: Transaction, viewer: Viewer, dispute: str) -> Grou
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The finding of a reviewer.
+    """The opinion of a reviewer.
 
     Attributes:
         finding: a fault, fine, or unclear.
@@ -195,7 +195,8 @@ class Outcome:
         corrections: the corrections that follow from a fault.
         decided: how many reviewers have decided.
         needed: how many have to agree.
-        conflict: why a fault on which they agree has no correction; empty otherwise.
+        conflict: why there is no correction although the reviewers agree on a fault; otherwise
+            empty.
     """
 
     finding: Finding | None
@@ -590,7 +591,7 @@ def withdraw(transaction: Transaction, viewer: Viewer, dispute: str) -> None:
 
 
 def certainty_of(teams: int) -> Certainty:
-    """The certainty of a suspect that this many accounts dispute."""
+    """Returns the certainty of a suspect by the number of accounts that dispute it."""
     if teams >= 4:
         return Certainty.SURE
     return Certainty.LIKELY if teams > 1 else Certainty.POSSIBLE

@@ -1,8 +1,8 @@
 """Webhooks of accounts: their routes, and the loop that delivers them from the table of events.
 
-A delivery is written as a row before it is sent, and sent again until its receiver has answered. So
-a crash loses no delivery; a delivery can arrive twice, with the same ``webhook-id``. A body has ids
-and states, but no verdicts or scores.
+A delivery is written as a row before it is sent, and is sent again until its receiver has answered.
+So a crash loses no delivery, but a delivery can arrive twice, with the same ``webhook-id``. A body
+has ids and states, but no verdicts or scores.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NewWebhook:
 
 
 def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
-    """Makes a webhook for the events from now on.
+    """Makes a webhook for the events that happen from now on.
 
     Returns:
         Its id, and its secret, which is not shown again.
@@ -215,7 +215,7 @@ def _teams(connection: sa.Connection, account: str) -> list[str]:
 
 
 def _concerns(connection: sa.Connection, event: Mapping[str, Any], teams: list[str]) -> bool:
-    """Whether an event concerns an account: its own objects, and public boards."""
+    """Whether an event is about an object of the account, or about a public board."""
     match event["kind"]:
         case "submission.judged":
             judging = (event["detail"] or {}).get("judging")

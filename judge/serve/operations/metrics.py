@@ -34,7 +34,7 @@ from judge.serve.store.words import JudgingState
 from judge.version import __version__
 
 CACHED_S = 5.0
-"""For how many seconds values from the database are reused, however often they are requested."""
+"""How many seconds values from the database are reused, however often they are requested."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _CASE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -125,7 +125,7 @@ _Rows = list[tuple[tuple[str, ...], float]]
 
 
 class _OfDatabase(Collector):
-    """Metrics that are read from the database; none while it cannot be reached."""
+    """The metrics that are read from the database; empty while it cannot be reached."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -134,7 +134,7 @@ class _OfDatabase(Collector):
         self._families: list[Metric] = []
 
     def describe(self) -> Iterator[Metric]:
-        """Describes nothing, so that registering does not query the database."""
+        """Returns no descriptions, so that registering does not query the database."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

@@ -30,7 +30,7 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Delay of each attempt after the previous one, in seconds; there are as many attempts."""
+"""Seconds between an attempt and the previous one; there are as many attempts as delays."""
 
 JITTER = 0.1
 """Largest random increase of a delay, as a share of it; it spreads retries out."""
@@ -137,7 +137,7 @@ def signed_headers(message: Message, at: dt.datetime) -> dict[str, str]:
 def is_public(address: str) -> bool:
     """Whether an IP address is globally routable.
 
-    An IPv6 address that contains an IPv4 address (mapped, NAT64) is public if that one is.
+    An IPv6 address that contains an IPv4 address (mapped, NAT64) is public if the IPv4 address is.
     Addresses of tunnels (6to4, Teredo) never count as public.
     """
     try:

@@ -52,7 +52,8 @@ from judge.suspects.signs.verdicts import OUTVOTED
 from judge.version import __version__
 
 SWEPT_AFTER_S = 86_400
-"""Files that no row names are removed at this age, in seconds; younger ones may yet get a row."""
+"""Files that no row names are removed at this age, in seconds; a younger file may still get a
+row."""
 
 AUDITOR = "audit"
 """Name of the account that opens automatic disputes."""
@@ -156,7 +157,7 @@ def log_entries(
 
     Args:
         database: the server's database.
-        since: a time in UTC, ``2026-01-31T23:59:59Z``, or the beginning of one, such as a day.
+        since: a time in UTC, such as ``2026-01-31T23:59:59Z``, or its beginning, such as the day.
         kind: kind of events, or the beginning of a kind, such as ``dispute``; None for all.
     """
     last = 0
@@ -458,7 +459,7 @@ def return_all_leases(database: Database) -> int:
 
 
 def _without_password(url: URL) -> str:
-    """The URL for PostgreSQL's programs, without the password: other users can see arguments."""
+    """The URL for PostgreSQL's programs; without the password, as other users can see arguments."""
     return URL.create(
         "postgresql",
         username=url.username,

@@ -38,7 +38,7 @@ OIDC = "oidc"
 
 
 def _flow_cookie(server: Server) -> str:
-    """Name of a flow's cookie; because of the prefix, no other host of the domain can set it."""
+    """Name of a flow's cookie; its prefix prevents other hosts of the domain from setting it."""
     return f"{server.cookie}-flow"
 
 
@@ -218,7 +218,7 @@ async def provider_answered(
 
 
 def _oidc() -> Any:
-    """The module for providers of identities, which needs an extra.
+    """Imports the module for providers of identities, which needs an extra.
 
     Raises:
         Problem: 503, the extra is not installed.

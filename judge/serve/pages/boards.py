@@ -124,7 +124,7 @@ def _holds(entry: Mapping[str, Any], q: str) -> bool:
 
 
 def _sort_key(entry: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
-    """Sorts entries by a column; those without a value come last, and ties stay sorted by score."""
+    """Sorts entries by a column; entries without a value come last, ties stay sorted by score."""
     if sort in {"system", "account"}:
         return (str(entry[sort] or "\uffff").lower(),)
     if sort in {"soft", "hard"}:
@@ -358,7 +358,7 @@ def _kept_runs(server: Server) -> KeptRuns:
 def entry_task_page(
     request: Request, entry: str, task: str, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
-    """A task of an entry: its verdicts, and program and cells if the level shows them."""
+    """A task of an entry: its verdicts, and its program and cells if the level shows them."""
     with server.database.reading() as connection:
         board = _board_of(connection, page_viewer, entry)
         setting, document = entry_of(connection, page_viewer, board, entry)

@@ -110,7 +110,7 @@ def cell_text(cell: Cell | None) -> str:
 
 
 def prefix_of(server: Server) -> str:
-    """The path under which people reach the server: empty, or ``/judge`` and the like."""
+    """The path under which people reach the server, such as ``/judge``; may be empty."""
     return urlsplit(server.options.public_url).path.rstrip("/")
 
 
@@ -266,7 +266,7 @@ def wants_page(request: Request) -> bool:
 
 
 def remember(request: Request, viewer: Caller) -> Viewer:
-    """The viewer of a page, kept for error pages; visits count towards the API's rate limits."""
+    """The viewer of a page, also for error pages; visits count towards the API's rate limits."""
     request.state.page_viewer = viewer
     rates_of(server_of(request)).take("read", who(viewer))
     return viewer

@@ -276,7 +276,7 @@ def submission_report_part(
 async def act_posted(
     submission: str, act: str, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Chooses a submission, or cancels or withdraws it if it has not changed since it was shown."""
+    """Chooses, cancels or withdraws a submission, unless it has changed since it was shown."""
     if act == "choose":
         choice = Choice(submission=submission)
         await run_in_threadpool(choose_submission, field(form, "board", 80), choice, viewer, server)

@@ -25,7 +25,8 @@ ENVIRONMENT = "environment"
 
 SUITE_FOLDER = "suite"
 CORRECTIONS_FILE = "corrections.yaml"
-"""Names in a revision's folder: of the folder around the suite's folder, and of the corrections."""
+"""Names in a revision's folder: of the parent of the suite's folder, and of the file of
+corrections."""
 
 _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
 
@@ -55,10 +56,10 @@ def checked_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
-    """The library's options for options of a suite.
+    """Converts the options of a suite to the options of the library.
 
     Args:
-        options: the options in the form that the database has.
+        options: the options, in the form in which the database stores them.
         others: further options of the judging, such as the suite's folder.
 
     Raises:

@@ -392,7 +392,7 @@ class Dispatcher:
         return None
 
     def _wait_for_news(self, seconds: float) -> bool:
-        """Waits this long at most for a commit or a free slot; returns whether to stop."""
+        """Waits at most this long for a commit or a free slot; returns whether to stop."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping.is_set():
             with contextlib.suppress(DatabaseGoneError):  # the next query reports it
@@ -498,7 +498,7 @@ class Dispatcher:
             self._conclude(taken, work, judged)
 
     def _fail(self, taken: Claim, error: Exception) -> None:
-        """Ends a judging that stopped with an error of the program, or of the machine."""
+        """Ends a judging that stopped with an error of the judge or of the machine."""
         if _is_of_machine(error) or self._lacks_resources():
             self._postpone(taken, SandboxError(f"judging {taken.id}: {error}"))
             return
@@ -642,7 +642,10 @@ class Dispatcher:
 
 
 def _shows_times(work: Work) -> bool:
-    """Whether the exact end time may be shown. It may for a rejudging, which only authors see."""
+    """Whether the exact end time may be shown.
+
+    For a rejudging it may, because only authors see it.
+    """
     if work.is_rejudging:
         return True
     level = split_level(work.suite, work.phase["split"])

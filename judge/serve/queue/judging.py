@@ -56,8 +56,8 @@ class Work:
         revision: row of the revision by which it is judged.
         conditions: document of the conditions.
         is_rejudging: whether it belongs to a rejudging.
-        before: for a rejudging, id of the judging that counts now; None otherwise, and if the
-            rejudging judges every case afresh.
+        before: for a rejudging, id of the judging that counts now; None if there is no rejudging,
+            or if it judges every case afresh.
         afresh: tasks whose records are not copied.
     """
 
@@ -145,7 +145,7 @@ _PAUSE_BY_COST = 20
 
 
 class Scorers:
-    """Keeps a scorer, with open engines, for each set of options. Safe to use from threads.
+    """Keeps a scorer, with open engines, for each set of options. Several threads may use it.
 
     Args:
         folder: the data folder.
@@ -202,10 +202,10 @@ class Scorers:
         return scorer
 
     def _signature(self, path: Path) -> str:
-        """The cached result of :func:`_signature`, renewed with at most 5 % of a processor.
+        """The result of :func:`_signature`, cached so that it takes at most 5 % of a processor.
 
-        A suite of 2,000 files takes 10 ms. A judging takes longer than a cached signature is valid,
-        and files can change during the judging as well.
+        The signature of 2,000 files takes 10 ms. The short delay does no harm, because files can
+        change during a judging as well, and a judging takes longer.
         """
         before, until = self._signatures.get(path, ("", 0.0))
         if time.monotonic() < until:
@@ -372,7 +372,7 @@ def _verdicts(
 
 
 def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]) -> None:
-    """Copies the records of a judging to the results directory of another, either all or none."""
+    """Copies the records of a judging to another results directory, either all or none."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
     with naming_what_is_written(results, StoreError):

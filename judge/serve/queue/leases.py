@@ -113,8 +113,8 @@ def enqueue(
 def _waits_more() -> sa.Update:
     """Counts one more waiting judging of an account.
 
-    An account that had none starts with the smallest count of served cases of all busy accounts, so
-    that it gets no advantage from the time when it was idle.
+    An account that had no waiting judging starts with the smallest count of served cases of all
+    busy accounts, so that it gains no advantage from having been idle.
     """
     account: sa.BindParameter[str] = sa.bindparam("account")
     least = (
@@ -181,7 +181,8 @@ def claim(
         transaction: a transaction that contains nothing else.
         holder: name of the dispatcher.
         lanes: the lanes from which it may take a judging now.
-        alone: whether it runs no other judging; only then, it may take one that has to run alone.
+        alone: whether the dispatcher runs no other judging; only then may it take one that has to
+            run alone.
         without: ids of judgings that it cannot run now.
         waiting: ids of accounts that get no turn now.
     """
@@ -208,7 +209,7 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class _Claiming:
-    """The statements of a claim: which account is next, and which of its judgings."""
+    """The SQL statements of a claim: they choose the next account, and one of its judgings."""
 
     account: sa.Select[Any]
     judging: sa.Select[Any]
@@ -364,7 +365,7 @@ def lose(
     """Takes a lease from a holder that is dead or silent.
 
     A judging that lost its lease three times runs alone on a dispatcher. If three dispatchers then
-    die without recording a case, it fails: nothing else can be at fault.
+    die without recording a case, the judging fails, because nothing else can have caused this.
 
     Args:
         transaction: a transaction that contains nothing else.
@@ -374,7 +375,7 @@ def lose(
         progress: how many cases are recorded.
 
     Returns:
-        Whether it was taken; it is not if its holder has ended the judging or sent a heartbeat
+        Whether it was taken; False if its holder has ended the judging or sent a heartbeat
         meanwhile.
     """
     row = transaction.one(sa.select(t.judging).where(_J.id == judging, _J.lease == lease))
@@ -557,7 +558,7 @@ def _touch(transaction: Transaction, submission: str) -> None:
 
 
 def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """Stops counting a submission in the quota if the judge failed on it, or it never started."""
+    """Returns a submission to the quota if the judge failed on it or never started it."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

@@ -1,7 +1,7 @@
 """Takes back the leases of dead or silent holders, by counters and this machine's clock.
 
 Both servers and dispatchers watch, so that leases are returned even while a dispatcher is down.
-Jumps of the system clock have no effect: what counts is the time since this watcher last saw a
+Jumps of the system clock have no effect, because a watcher measures the time since it last saw a
 counter change.
 """
 

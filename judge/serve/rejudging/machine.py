@@ -179,7 +179,7 @@ def _check_scope(transaction: Transaction, opening: Opening) -> None:
 
 
 def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
-    """The submissions of a scope, with their current judging and their phase's options.
+    """The submissions of a scope, with their current judging and the options of their phase.
 
     Leaves out submissions that were withdrawn, or cancelled before they were judged.
     """
@@ -330,7 +330,7 @@ class Progress:
 
 
 def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
-    """Counts the members of a rejudging by their progress."""
+    """Counts the members of a rejudging by progress."""
     before = t.judging.alias("before")
     rows = connection.execute(
         sa.select(
@@ -424,8 +424,8 @@ class Applying:
 
     Attributes:
         account: id of their account.
-        changed: the number of changed verdicts that they typed.
-        another_person: whether neither the person who opened it nor a reviewer of its disputes may
+        changed: how many verdicts change, as the person typed it to confirm.
+        another_person: whether the person who opened it, and the reviewers of its disputes, may not
             apply it.
     """
 

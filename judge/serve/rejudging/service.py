@@ -32,9 +32,9 @@ from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
 _OF_RUNS = ("limits", "sandbox")
-"""Conditions on which the key of a run depends."""
+"""The conditions on which the key of a run depends."""
 _OF_COMPARISONS = ("profile", "style", "checker", "recalc")
-"""Conditions, besides the suite, on which the key of a comparison depends."""
+"""The conditions, apart from the suite, on which the key of a comparison depends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ class CaseFacts:
     Attributes:
         inputs: hash of the input files, which the run depends on.
         comparison: hash of golds, checker and options, which the comparison depends on.
-        rule: the same without the list of cases that are left out; if it changes, this case itself
-            was corrected.
+        rule: like ``comparison``, but without the list of cases that are left out; if it changes,
+            this case itself was corrected.
     """
 
     inputs: str
@@ -264,7 +264,7 @@ def change_between(before: Suite, after: Suite, *, runs: bool, comparisons: bool
 def cost_of(
     connection: sa.Connection, suite: str, scope: Scope, changes: Mapping[str, Change]
 ) -> dict[str, Any]:
-    """The cost of a rejudging, before it is started.
+    """Computes the cost of a rejudging before it is started.
 
     Args:
         connection: a connection.

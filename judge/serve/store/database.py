@@ -128,7 +128,7 @@ class Transaction:
         )
 
     def lock_start(self) -> None:
-        """Waits until no other process makes or updates the database, until this is committed.
+        """Locks making and updating the database, until this transaction is committed.
 
         Processes that start at the same moment would otherwise make the same rows.
         """
@@ -136,7 +136,7 @@ class Transaction:
             self.connection.execute(_STARTING)
 
     def write_events(self) -> None:
-        """Inserts the events at the very end, so that they are numbered in the order of commits."""
+        """Inserts the events at the end, so that they are numbered in the order of commits."""
         if not self._events:
             return
         if self.connection.dialect.name == "postgresql":
@@ -202,7 +202,7 @@ class Database:
             transaction.write_events()
 
     def changes(self) -> Changes:
-        """A watcher with which a loop can see whether the database has changed."""
+        """Makes a watcher, with which a loop can see whether the database has changed."""
         return Changes(self._engine)
 
     def last_event(self) -> int:

@@ -1,7 +1,7 @@
 """The data folder of a server: bodies, suites, results directories, keys and locks.
 
 A file is written and synced before the row that names it is committed, so that no row names a
-missing file. A sweep removes files that no row names after a day.
+missing file. After a day, a sweep removes files that no row names.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class DataFolder:
     def make(self) -> None:
         """Creates the folder and its subfolders; only their owner can read them.
 
-        A folder of this user that everybody can read, as earlier versions made it, is closed.
+        If an earlier version made the folder readable for everybody, its permissions are
+        restricted.
 
         Raises:
             StoreError: it cannot be made.
@@ -82,7 +83,7 @@ class DataFolder:
         return self.path / "results" / judging
 
     def lock(self, name: str) -> Path:
-        """The file that the dispatcher with this name locks."""
+        """The lock file of the dispatcher with this name."""
         return self.path / "locks" / f"{name}.lock"
 
     def temporary(self) -> Path:
@@ -94,7 +95,7 @@ class DataFolder:
         return shutil.disk_usage(self.path).free
 
     def has_space(self, wanted: int = 0) -> bool:
-        """Whether enough space is left free after accepting this many bytes."""
+        """Whether enough space stays free after this many bytes are accepted."""
         return self.free_bytes() - wanted >= MIN_FREE_BYTES
 
     def secret(self, name: str) -> bytes:

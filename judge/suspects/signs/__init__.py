@@ -1,1 +1,1 @@
-"""The signs, each with those on the same subject."""
+"""The signs; a module has all signs on one subject."""

@@ -86,7 +86,7 @@ BLANK_AS_ZERO = BlankAsZero()
 
 
 SHARE = 0.8
-"""If more of the filled rows than this break the rule, the question means another column."""
+"""If a larger share of the filled rows breaks the rule, the question means another column."""
 
 # "if column C (Sales $) is blank, the formula should return blank"
 _RULE = re.compile(

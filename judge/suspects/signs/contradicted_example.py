@@ -22,8 +22,8 @@ SHARE = 0.6
 
 MIN_IN_ROWS = 10
 SHARE_OF_ROWS = 0.7
-"""For rows of constants that the gold continues below, other limits apply: it must have at least
-this many of them, and at least this share."""
+"""If the gold continues rows of constants below, it must have at least this many of them, and at
+least this share."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
@@ -202,7 +202,8 @@ def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAd
 def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
     """Finds strings in an answer column that another input column has with fewer spaces.
 
-    A column that only prepares the answer has the spaces too: a neat one shows the result.
+    A column that only prepares the answer also has the extra spaces; a column without them shows
+    the result.
     """
     written: dict[tuple[str, int], dict[CellAddress, str]] = defaultdict(dict)
     for address, value in case.answer.items():
@@ -285,7 +286,7 @@ def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:
 def is_other_form(given: CellValue, gold: CellValue) -> bool:
     """Returns whether two values mean the same but do not compare as equal.
 
-    These are words in different letter case, or a number, share or date and the same as text.
+    Such values are words in different letter case, or a number, a share or a date and its text.
     """
     if agree(given, gold) or isinstance(given, bool) or isinstance(gold, bool):
         return False

@@ -204,7 +204,8 @@ def suspect_of_contradiction(
 
 HEADING_ROWS = 2
 MIN_LINE = 5
-"""If at least this many cells of a row or column are changed, all of it may have been rewritten."""
+"""If at least this many cells of a row or column are changed, the whole line may have been
+rewritten."""
 
 
 def contradictions(case: CaseMaterial) -> Contradictions:
@@ -274,8 +275,8 @@ def not_everywhere(
 def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
     """Returns whether every gold has a number in a cell in which its input has a string.
 
-    Then the column is just stored differently, and a program that reads the string knows the number
-    too. In a task with one case, the number must be the one that the string spells out.
+    In that case, the column is only stored differently, and a program that reads the string knows
+    the number too. In a task with one case, the number must be the one that the string spells out.
     """
     for case in cases:
         given, gold = case.input.value(address), case.gold.value(address)

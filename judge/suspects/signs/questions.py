@@ -191,7 +191,7 @@ CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "tota
 """Words that people expect even if no question names them."""
 
 STEM = 4
-"""Words that share this many first letters are taken to be forms of one word."""
+"""Words that begin with the same letters, at least this many, count as forms of one word."""
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -161,7 +161,7 @@ def _sum(run: Sequence[float]) -> float:
 
 
 def _is_sum(value: float, run: Sequence[float]) -> bool:
-    """Returns whether a number is a sum and not so by chance: neither zero nor one of the terms."""
+    """Returns whether a number is a sum, and not by chance: neither zero nor one of the terms."""
     return sum(map(bool, run)) > 1 and value != 0 and _same(value, _sum(run))
 
 
@@ -194,7 +194,7 @@ SHARE_OF_ROWS = 0.75
 """Share of these rows in which a column must be filled to belong to the table."""
 
 FEW = 0.1
-"""If a larger share of the rows is affected, it looks like a rule and not like a slip."""
+"""If a larger share of the rows is affected, this looks like a rule and not like a mistake."""
 
 
 class LoneValue:
@@ -268,7 +268,7 @@ def _lone_of(
     written: Sequence[CellAddress],
     rows: Mapping[int, set[int]],
 ) -> Iterator[CellAddress]:
-    """Finds the lone values among those that the gold wrote in one column."""
+    """Finds values, among those that the gold wrote in one column, in otherwise blank rows."""
     if len(written) < MIN_ROWS:
         return
     held = Counter(other for address in written for other in rows[address.row] - {column})

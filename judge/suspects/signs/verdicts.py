@@ -183,8 +183,8 @@ def leaning_of(
     """Decides whether the differing values of a gold and an answer favour one of them.
 
     The question may have the strings of one of them: the exact letter case decides; if it has both
-    or neither, any letter case does. Otherwise the gold stands if all differences are due to
-    rounding, or to different ways of saying that there is no answer.
+    or neither, any letter case does. Otherwise, the gold is favoured if all differences are due to
+    rounding, or to different ways of writing that there is no answer.
     """
     pairs = [(case.answer.get(cell), answer.get(cell)) for cell in cells]
     texts = {(_text(gold), _text(own)) for gold, own in pairs}

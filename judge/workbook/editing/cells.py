@@ -1,8 +1,8 @@
-"""Sets cells of a workbook: rewrites only what that requires, and copies everything else as it is.
+"""Sets cells of a workbook: rewrites only the affected markup, and copies everything else.
 
 New cell formats are added at the end of the style sheet, so that the existing ones keep their
-numbers. Cells that lose their formula are taken out of the calculation chain, Excel's list of
-formula cells, which must not name any other cell.
+numbers. Cells that lose their formula are removed from the calculation chain, Excel's list of
+formula cells, which must name only formula cells.
 """
 
 from __future__ import annotations

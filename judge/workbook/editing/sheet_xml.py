@@ -47,7 +47,7 @@ class SetCell:
         ref: the cell; the sheet by its real name.
         content: the value or formula; None empties the cell.
         style: index of the cell format to give it; None keeps the cell's own.
-        fill: colour of its background as ``RRGGBB``; None keeps it.
+        fill: colour of its background as ``RRGGBB``; None keeps the current colour.
     """
 
     ref: CellRef
@@ -216,7 +216,7 @@ class SheetXml:
         """The XML with some cells set.
 
         Args:
-            cells: (row, column), 1-based -> what the cell gets.
+            cells: (row, column), 1-based -> the new content of the cell.
 
         Raises:
             WorkbookError: a string cannot be stored in a cell.
@@ -371,7 +371,7 @@ class SheetXml:
     def _promoted(
         self, cells: Mapping[tuple[int, int], NewContent]
     ) -> dict[tuple[int, int], bytes]:
-        """Formula elements of cells that inherit a shared formula whose first cell is replaced."""
+        """New formula elements for cells that share a formula whose first cell is replaced."""
         if b"shared" not in self._xml:
             return {}
         groups: dict[str, list[tuple[int, int]]] = defaultdict(list)

@@ -167,7 +167,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where an object is on its sheet.
+    """The position of an object on its sheet.
 
     Attributes:
         kind: ``twoCell``, ``oneCell`` or ``absolute``.
@@ -199,7 +199,7 @@ class Chart:
         title: its title; None if it has none.
         legend: ``r``, ``b``, ``l``, ``t`` or ``tr``; None if it has no legend.
         axes: its axes, in the order of the file.
-        anchor: its place; None on a chart sheet.
+        anchor: its position; None on a chart sheet.
         part: name of its part.
         pivot: the pivot table that it shows, as ``[file]sheet!name``; None if it shows none.
         automatic_title: whether a program may add a title if the chart has none.
@@ -238,8 +238,8 @@ _MAX_POINTS = 100_000
 def read_charts(package: Package, drawing: str) -> list[Chart]:
     """The charts of a drawing, in the order of the file.
 
-    Charts of the newer kinds (waterfall, treemap …), which have another format, have a plot of
-    their kind and no series references.
+    Charts of the newer kinds (waterfall, treemap …) have another format; they have one plot of
+    their kind, without references of series.
 
     Args:
         package: the workbook.
@@ -267,7 +267,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
 
 
 def _size(chart: Chart) -> int:
-    """How many points and series a further occurrence of a chart adds to the total."""
+    """How many points and series a chart adds to the total each time that it occurs."""
     return sum(
         1
         + sum(

@@ -54,7 +54,7 @@ class PivotData:
     Attributes:
         field: index of the column of the source.
         column: heading of that column.
-        name: the name that it is shown with.
+        name: the name under which it is shown.
         function: ``sum``, ``count``, ``average`` …
         shown_as: ``normal``, ``percentOfTotal`` …
     """
@@ -116,7 +116,7 @@ _SHARED = {"s", "n", "b", "d", "e", "m"}
 
 @dataclass(frozen=True, slots=True)
 class _Cache:
-    """A pivot cache: where the source is, and its columns with their distinct values."""
+    """A pivot cache: the location of the source, and its columns with their distinct values."""
 
     type: str
     sheet: str | None
@@ -205,9 +205,9 @@ class PivotReader:
 def refreshed_windows(package: Package, part: str) -> list[Window]:
     """The rectangles of a worksheet's pivot tables that Excel refreshes when it opens the file.
 
-    Excel does so if the cache says ``refreshOnLoad``; it then does not show the values in the file.
-    If any cache of the workbook says so, all pivot tables count as refreshed: the file states in
-    two places which table belongs to which cache, and these may differ.
+    Excel refreshes a pivot table if its cache says ``refreshOnLoad``, and then does not show the
+    values in the file. If any cache of the workbook says so, all pivot tables count as refreshed:
+    the file states in two places which table belongs to which cache, and these may differ.
 
     Args:
         package: the workbook.
@@ -242,7 +242,7 @@ class _RootReadError(Exception):
 
 
 def _root_of(package: Package, part: str) -> dict[str, str]:
-    """The attributes of a part's root element; nothing after its start tag is read."""
+    """The attributes of a part's root element; reading stops after its start tag."""
     by_id: dict[str, str] = {}
 
     def on_start(_: str, attributes: dict[str, str]) -> None:

@@ -71,7 +71,7 @@ def _area(match: re.Match[str]) -> CellRange | None:
 
 
 def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] | None:
-    """The values of a reference's cells, row by row, up to the last used one; None for blank ones.
+    """The values of a reference's cells by rows, up to the last used cell; None for blank cells.
 
     Args:
         workbook: the workbook with the cells.

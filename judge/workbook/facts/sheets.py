@@ -43,7 +43,7 @@ class FilterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """How rows are sorted: the range, and the keys in order as (cells of the key, descending)."""
+    """How rows are sorted: the range and, in order, each key's cells and whether it descends."""
 
     place: str
     keys: tuple[tuple[str, bool], ...]
@@ -220,7 +220,7 @@ class SheetFacts:
         kind: ``worksheet`` or ``chartsheet``.
         tab_colour: six hexadecimal digits, or the name of a theme colour.
         view: how it is shown.
-        rows, columns: rows and columns with their own properties.
+        rows, columns: the rows and columns that have properties of their own.
         merges: merged cells.
         charts, pivots, tables, filter, sort, validations, formats, links, sparklines: its objects.
         problems: the parts that could not be read, one line for each.

@@ -8,7 +8,7 @@ comment, CDATA section or processing instruction between them. All others are le
 In large ranges, rows that look alike are read first, as whole rows. The columns, cell formats and
 types of one row make a *shape*, a regular expression whose only groups are the row's number and the
 values. All rows of that shape are taken out of the markup in one pass; the rest is read cell by
-cell. A shape never reads a cell differently from the reader of single cells: it only saves time.
+cell. A shape never reads a cell differently from the reader of single cells; it only saves time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from judge.workbook.sheets.shared_formulas import (
 from judge.workbook.sheets.sheet_cells import SheetCells
 
 MARK = "<\0"
-"""Replaces a run of cells that was taken out, so that no cell matches across the gap."""
+"""Replaces cells that were taken out, so that no match extends across the gap."""
 
 _MAX_CELLS = 64
 _MIN_ALIKE_ROWS = 8
@@ -190,7 +190,7 @@ _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
 
 
 class _UnusualError(Exception):
-    """Something in the rows is written in a way that only the parser can read."""
+    """The rows contain markup that only the parser can read."""
 
 
 def _leave_to_parser(_: str) -> NoReturn:
@@ -274,7 +274,7 @@ class PlainRows:
         self._dates: dict[int, _Dates] = {}
 
     def take(self, rows: str, cells: SheetCells) -> int | None:
-        """Adds the requested cells of some rows to those already read.
+        """Adds the requested cells of some rows to the cells that were already read.
 
         Args:
             rows: complete rows, of which the first and the last are requested, without any comment,

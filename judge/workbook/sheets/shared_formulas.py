@@ -1,11 +1,11 @@
 """Formulas as a worksheet has them, including those that are written once and shared by many cells.
 
 A program may write a formula in one cell, the master, and let other cells refer to it by an index.
-The formula of a cell is taken from the cells that were read, whatever window they were read with.
-Only if its master is not among them is the whole worksheet searched, and only once: rows are
-skipped as text, and only shared formulas are read. That is exact if all of them are written as
-programs usually write them, and if there is no comment, CDATA section or processing instruction
-between them. Anything else is left to the parser.
+The formula of a cell is taken from the cells that were read, for whatever window. If its master is
+not among them, the whole worksheet is searched, but only once: rows are skipped as text, and only
+shared formulas are read. This is exact if all of them are written as programs usually write them,
+and if there is no comment, CDATA section or processing instruction between them. Anything else is
+left to the parser.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class RawFormula:
 
     @property
     def computed_window(self) -> Window | None:
-        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
+        """The part of a data table that LibreOffice computes; None if it computes no part.
 
         The table must name the cells that its inputs replace: if such a cell was deleted, Excel
         shows ``#REF!``, but LibreOffice shows the stored value. There must be a row above the table

@@ -36,7 +36,7 @@ DATA_TABLE = "=TABLE()"
 """Used as the formula of a data table's cells, which have no formula text."""
 
 UNCOMPUTED_TABLE = "=TABLE(#REF!)"
-"""Used instead of :data:`DATA_TABLE` if no engine computes it, as when its inputs are not named."""
+"""Used if no engine computes the data table, for example because its inputs are not named."""
 
 
 class Sheet:
@@ -150,7 +150,7 @@ class Sheet:
         return _within(self._cells.styles, window)
 
     def covered(self, window: Window) -> set[int]:
-        """Keys of stored cells in a window that a merged range hides; it shows only its first."""
+        """Keys of stored cells in a window that a merged range hides: all but its first cell."""
         self.load([window], blanks=True)
         with self._package.blamed():
             return {key for _, key in _covered_keys(self._cells, self._package.budget.limits.cells)}
@@ -161,7 +161,7 @@ class Sheet:
         return sorted(_within(self._cells.formulas, window))
 
     def raw_formula(self, key: int) -> RawFormula | None:
-        """The formula of a cell that was read, as it is in the file."""
+        """The formula, as stored in the file, of a cell that was read."""
         return self._cells.formulas.get(key)
 
     @property

@@ -52,7 +52,7 @@ _PARENTS: Mapping[str, frozenset[str]] = {
     "autoFilter": _ROOTS | {"customSheetView"},
     "filterColumn": frozenset({"autoFilter"}),
 }
-"""Element around the rows -> its only parent; elsewhere, only some programs read the element."""
+"""Element around the rows -> its only parent; only some programs read the element elsewhere."""
 
 _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
@@ -139,7 +139,7 @@ class CellCollector:
     An unexpected element among the rows is an error, whatever its namespace: other programs may
     take it for a row, a cell or a value, or leave out a row within it.
 
-    The handlers run several times per cell. For speed, they look tags up in attributes, share one
+    The handlers run several times per cell. For speed, they look up tags in attributes, share one
     text buffer, and leave rare elements to other methods.
 
     Args:
@@ -409,7 +409,7 @@ class CellCollector:
             self._style_number(attributes["s"])
 
     def _check_names(self, attributes: dict[str, str]) -> None:
-        """Refuses attributes in other namespaces with the names of row and cell attributes."""
+        """Refuses attributes of other namespaces that have the names of row or cell attributes."""
         if SEPARATOR not in "".join(attributes):
             return
         for name in attributes:

@@ -1,8 +1,8 @@
 """Reads the requested rows of a worksheet in one pass over its XML, and skips the others.
 
 Rows in their plain form are skipped, or read as text, which is several times faster than parsing
-them. What surrounds them is parsed. If anything in a worksheet is not plain, the whole part is
-parsed, by namespaces.
+them. The elements around the rows are parsed. If anything in a worksheet is not plain, the whole
+part is parsed, with namespaces.
 
 Rows are skipped only if nothing in them can be read in two ways. A row in the plain form consists
 only of cells, and a cell only of a formula and a value, with the attributes that programs usually
@@ -103,7 +103,7 @@ class NotPlainError(Exception):
 
 
 class RowGrammar:
-    """Finds the rows of one worksheet, whose bytes come in pieces.
+    """Finds the rows of one worksheet, whose bytes arrive in pieces.
 
     Args:
         check: called with the attributes of rows, once for each combination of them.
@@ -261,7 +261,7 @@ def scan_sheet(
         formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
-        kept: what an earlier pass has kept; if it is still empty, this pass keeps its bytes there.
+        kept: the bytes of an earlier pass; if it is empty, this pass keeps its bytes there.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
@@ -403,7 +403,7 @@ class SheetScanner:
         Args:
             below: make sure that the rows below the requested ones are in the plain form, since
                 they could otherwise hold requested cells.
-            tail: read the elements after the rows; otherwise the rows below are not even inflated.
+            tail: read the elements after the rows; if False, the rows below are not even inflated.
             kept: where the bytes are kept; None to keep none.
 
         Raises:
@@ -548,7 +548,7 @@ class SheetScanner:
 
 
 def _let_go(_: tuple[bytes, int]) -> None:
-    """Keeps nothing of a pass that no other follows."""
+    """Discards the bytes of a pass if no further pass will follow."""
 
 
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
@@ -574,7 +574,7 @@ def _check_root(declaration: bytes, root: bytes) -> None:
 
 
 def _check_plain(data: bytes) -> None:
-    """Makes sure that no comment, CDATA section or processing instruction begins among bytes."""
+    """Makes sure that no comment, CDATA section or processing instruction begins in the bytes."""
     # Searching for the second characters alone is many times as fast, and they are rare.
     if (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data):
         raise NotPlainError

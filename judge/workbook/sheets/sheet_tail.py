@@ -25,7 +25,7 @@ _DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
 """Elements of colour scales, data bars and icon sets that determine how these are drawn."""
 
 _MAX_DRAWN = 16
-"""Elements that are kept for a rule: an icon set of five has six, and no rule has more."""
+"""How many elements are kept for a rule; an icon set of five has six, and none has more."""
 
 _ON = {"1", "true"}
 
@@ -57,7 +57,7 @@ class ConditionalRule:
         formulas: its formulas.
         style: index of its look, or None.
         priority: rules with lower numbers come first.
-        stops: whether later rules are ignored in cells where this one holds.
+        stops: whether later rules are ignored in cells where this rule holds.
         drawn: name and attributes of the elements of a colour scale, a data bar or an icon set.
     """
 
@@ -174,7 +174,7 @@ class TailCollector:
         return self._checked(parse_window(reference), reference)
 
     def _area(self, reference: str) -> Window:
-        """Reads a range that affects no value; libraries abbreviate whole columns."""
+        """Reads a range that does not affect values; it may be abbreviated to columns (``A:A``)."""
         return self._checked(parse_area(reference), reference)
 
     def _checked(self, window: Window | None, reference: str) -> Window:

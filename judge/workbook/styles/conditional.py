@@ -2,8 +2,8 @@
 
 A range is cut into rectangles so that the same rules apply to all cells of a rectangle. Two rules
 that read the same in the first and in the last cell of a rectangle read the same in all of it, so
-that text is compared once per rectangle, however many cells it has. What rules show if their text
-differs is determined by :mod:`judge.compare.cells.conditional_formats`.
+that text is compared once per rectangle, however many cells it has. If the text of rules differs,
+:mod:`judge.compare.cells.conditional_formats` determines what they show.
 
 Conditions are also written as formulas that do not depend on their cell. Source: ECMA-376 part 1,
 18.3.1.10 and 18.18.12, and the formulas that [MS-XLSB] gives for the kinds of rules.
@@ -164,7 +164,7 @@ _IDLE = re.compile(r"[\s$]+")
 
 
 def canonical(formula: str) -> str:
-    """Upper-cases a condition and drops spaces and dollar signs: within one cell, none matter."""
+    """Upper-cases a condition; drops spaces and dollar signs, which do not matter in one cell."""
     return outside_text(formula, lambda text: _IDLE.sub("", text).upper())
 
 
@@ -328,7 +328,7 @@ def segments(
         gold: the rules of the gold.
         output: the rules of the output.
         moved_rows: row of the gold -> row in which the output has it, if rows were moved.
-        work: what is counted.
+        work: counts the steps.
 
     Raises:
         WorkbookError: there are too many rules.
@@ -414,7 +414,7 @@ def _columns(
 
 
 def reads_alike(name: str, segment: Segment) -> bool:
-    """Whether the rules that matter for an attribute are the same ones in the same order."""
+    """Whether the rules that matter for an attribute are the same, and in the same order."""
     first = [rule for rule in segment.gold if rule.sets(name) or rule.rule.stops]
     second = [rule for rule in segment.output if rule.sets(name) or rule.rule.stops]
     return len(first) == len(second) and all(

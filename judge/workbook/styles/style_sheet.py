@@ -49,12 +49,12 @@ INDEXED_COLOURS: tuple[str, ...] = (
     "000000",  # 64: the system's text
     "FFFFFF",  # 65: the system's window
 )
-"""The palette that files refer to by index unless they define their own."""
+"""The palette to which files refer by index unless they define their own palette."""
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """The palette that a workbook's colours refer to.
+    """The palette to which a workbook's colours refer.
 
     Attributes:
         theme: colours of the theme in the order of their indices: light 1, dark 1, light 2,
@@ -67,7 +67,7 @@ class Palette:
 
 
 def resolve_colour(attributes: Mapping[str, str], palette: Palette) -> str | None:
-    """The colour that a colour element means.
+    """The colour that a colour element stands for.
 
     Args:
         attributes: ``rgb``, ``theme``, ``indexed`` or ``auto``, and ``tint``.
@@ -212,7 +212,7 @@ _ESCAPED = re.compile(r'\\(.)|"([^"]*)"')
 
 @functools.lru_cache(maxsize=4096)
 def canonical_number_format(code: str) -> str:
-    """Removes what is not visible from a number format: locales, quoting, a section for text.
+    """Removes the invisible parts of a number format: locales, quoting, a section for text.
 
     A string that is too long for a number format does not change.
     """
@@ -232,7 +232,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class ConditionalStyle:
-    """Changes by a conditional format; None leaves the cell's own look.
+    """The changes that a conditional format makes; None leaves the cell's own look.
 
     Attributes:
         fill: the fill that it sets.

@@ -197,7 +197,7 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "another workbook in front, offsets fixed": (in_front_with_offsets, "are not in the directory"),
     "an entry in no directory": (hidden_header, "are not in the directory"),
-    "something behind": (lambda: GOOD + b"more", "its end record is not at its end"),
+    "something behind": (lambda: GOOD + b"more", "its end record is not at the end of the file"),
     "another workbook in the comment": (two_ends, "it has two end records"),
     "more entries than counted": (more_than_counted, "more than the entries that are counted"),
     "two end records that disagree": (

@@ -107,7 +107,7 @@ def has_value(text: str, accepted: str) -> bool:
 
 
 def _text_outcome(criterion: Mapping[str, object], reply: Mapping[str, object]) -> tuple[bool, str]:
-    """Returns what a criterion should have returned, and the fault that explains a difference."""
+    """Returns the result that a criterion should have, and the fault that explains a difference."""
     whole = bool(criterion.get("search_full_response"))
     part = reply if whole else reply.get(str(criterion.get("id")))
     published = json.dumps(reply) if whole else str(reply.get(str(criterion.get("id")), ""))

@@ -111,7 +111,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
 
 
 def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[object, CellFacts]:
-    """Returns a cell's value, whatever is displayed, and the cell as the verifier reads it."""
+    """Returns a cell's value, however it is displayed, and the cell as the verifier reads it."""
     cell = document.cell(address, sheet)
     key, real = parse_cell(address), document.sheet(sheet)
     workbook = document.workbook

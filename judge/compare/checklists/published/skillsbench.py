@@ -153,7 +153,8 @@ _COMPUTED: Mapping[str, str] = {
     "weighted-gdp-calc": "S1",
     "xlsx-recover-data": "S8",
 }
-"""Task -> the fault behind a difference, for tests that only differ in using computed values."""
+"""Task -> the fault that explains a difference, for tests that differ only in using computed
+values."""
 
 
 def meant_outcome(

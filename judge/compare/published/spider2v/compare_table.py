@@ -335,7 +335,8 @@ class _Run:
         self._gold = gold
         self._osworld = osworld
         self._last: bool | None = None
-        """The variable of the published loop that matches of an unknown type leave unchanged."""
+        """The variable of the published loop, which keeps its value if the type of a match is
+        unknown."""
         self._frames: dict[tuple[Side, str], Frame] = {}
 
     def holds(self, rule: Rule) -> bool:
@@ -376,7 +377,7 @@ class _Run:
         yield self._sheet(rule, "sheet_idx1")
 
     def _loaded(self, ref: SheetRef) -> Book | None:
-        """The book of a sheet; None if the published function finds no sheet."""
+        """The workbook of a sheet; None if the published function finds no sheet."""
         if ref.book is None:
             raise PublishedError("NotImplementedError", "Not supported workbook format", Side.RULES)
         return ref.book if ref.name in ref.book.names else None
@@ -533,7 +534,7 @@ class _Run:
         return made[0] == made[1]
 
     def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
-        """The looks of a sheet: its size, the usual properties, and those of all other cells."""
+        """The looks of a sheet: its size, default properties, and cells that have others."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)

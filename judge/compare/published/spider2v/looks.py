@@ -69,7 +69,7 @@ class SheetLooks:
 
     @cached_property
     def states(self) -> Mapping[int, CellState]:
-        """The cells that openpyxl has after reading, by key.
+        """The cells that openpyxl has created after reading the sheet, by key.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.

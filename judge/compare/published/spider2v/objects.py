@@ -1,6 +1,6 @@
 """Converts objects of a sheet to dictionaries for the comparison, as the published functions do.
 
-Data validations are matched with the properties that a rule asks for.
+Data validations are compared with the properties that a rule requires.
 """
 
 from __future__ import annotations
@@ -411,7 +411,7 @@ _TEXTS = {"errorTitle", "error", "promptTitle", "prompt"}
 
 
 def validations(book: Book, tab: Tab) -> list[Element]:
-    """The validations of a sheet that the published reader sees, which misses the extension part.
+    """The validations of a sheet that the published reader finds; it ignores the extension part.
 
     Raises:
         WorkbookError: the part is broken or over a limit.

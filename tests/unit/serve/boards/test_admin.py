@@ -40,7 +40,7 @@ def test_leak_says_what_each_level_tells(data: Path) -> None:
     assert "hidden: 2 tasks, 6 cases, level score" in text
     assert "public: 12 tasks, 36 cases, level cells" in text
     assert "tasks: at most 2.0 bits in a submission, 200 in 100" in text
-    assert "one gold, by the budget: at most 4.4 bits in a phase" in text
+    assert "through the answer budget, one gold can leak at most 4.4 bits in a phase" in text
 
 
 def test_a_link_has_the_address_of_the_last_start(data: Path) -> None:
