@@ -206,6 +206,26 @@ class Contents:
         return self._subtotals[sheet]
 
 
+class _Spending:
+    """How many cells functions may still compare and add up.
+
+    Apart from :class:`OwnValues`, so that rectangles, which count here, do not refer to it.
+    """
+
+    def __init__(self) -> None:
+        self._left = MAX_COMPARED
+
+    def spend(self, cells: int) -> None:
+        """Counts cells that a function compares or adds up.
+
+        Raises:
+            UnsureError: the limit is exceeded.
+        """
+        self._left -= cells
+        if self._left < 0:
+            raise UnsureError
+
+
 class OwnValues:
     """Computes cells of one workbook here.
 
@@ -233,7 +253,7 @@ class OwnValues:
         self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MAX_CELLS
-        self.compared_left = MAX_COMPARED
+        self.spend = _Spending().spend
 
     def converted(self, ref: CellRef, cell: Cell) -> Scalar:
         """The value of a formula cell, if it depends on a conversion.
@@ -342,16 +362,6 @@ class OwnValues:
         if isinstance(value, (dt.datetime, dt.date)) and isinstance(scalar, (int, float)):
             return scalar - DAYS_BETWEEN_SYSTEMS
         return scalar
-
-    def spend(self, cells: int) -> None:
-        """Counts cells that a function compares or adds up.
-
-        Raises:
-            UnsureError: the limit is exceeded.
-        """
-        self.compared_left -= cells
-        if self.compared_left < 0:
-            raise UnsureError
 
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]

@@ -186,14 +186,8 @@ class _Opened:
     def __init__(self, workbook: Workbook) -> None:
         self.workbook = workbook
         self.tables = Tables(workbook)
-        self.index = FormulaIndex(workbook.sheet_names, self._formulas)
+        self.index = FormulaIndex(workbook.sheet_names, self.tables.formulas_on)
         self.contents = Contents(workbook, self.index)
-
-    def _formulas(self, sheet: str) -> Sequence[Cell]:
-        cells = sheet_formulas(self.workbook, sheet)
-        if not any("[" in (cell.formula or "") for cell in cells):
-            return cells
-        return [self.tables.cell(cell, sheet) for cell in cells]
 
     def written_out(self, cells: Sequence[WantedCell]) -> list[WantedCell]:
         """The cells with structured references replaced by the rectangles that they mean."""

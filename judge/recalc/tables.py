@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from judge.formulas.lexer import Kind, is_too_long, tokens
 from judge.workbook.address import Window, cell_name, folded, parse_window
 from judge.workbook.cell import Cell
 from judge.workbook.editing.parts import escape_text
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import linked_parts, scan_part, whole_number
 
 _ITEM = re.compile(r"\[((?:'.|[^\[\]'])*)\]")
@@ -115,6 +115,13 @@ class Tables:
         totals = whole_number(root.get("totalsRowCount", "0"))
         if headings is not None and totals is not None:
             yield folded(name), Table(sheet, window, headings, totals, columns)
+
+    def formulas_on(self, sheet: str) -> Sequence[Cell]:
+        """The formula cells of a sheet, with structured references written out."""
+        cells = sheet_formulas(self._workbook, sheet)
+        if not any("[" in (cell.formula or "") for cell in cells):
+            return cells
+        return [self.cell(cell, sheet) for cell in cells]
 
     def written_out(self, formula: str, sheet: str, row: int) -> str:
         """Replaces the structured references of a formula; unchanged if one is not understood.

@@ -486,4 +486,6 @@ def _stated(package: Package, part: str, names: frozenset[str]) -> dict[str, str
     except WorkbookError:
         # A damaged property part does not name its program; the cells can still be read.
         return {}
+    finally:
+        parser.close()
     return stated

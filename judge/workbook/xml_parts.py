@@ -251,6 +251,15 @@ class PartParser:
             raise WorkbookError(
                 f"{self._name} holds a tag of more than {self._limits.token_bytes:,} bytes"
             )
+        if final:
+            self.close()
+
+    def close(self) -> None:
+        """Ends parsing, so that the workbook is freed as soon as nothing else needs it.
+
+        The parser of :mod:`xml.parsers` refers to its handlers, and so to this object.
+        """
+        del self.expat
 
     def short_names(self, attributes: dict[str, str], names: Names) -> dict[str, str]:
         """Called with an element's attributes: checks them, and returns them by their short names.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from judge.errors import WorkbookError
@@ -73,7 +74,9 @@ class Sheet:
         self._cells = SheetCells()
         self.hidden_values: dict[int, CellValue] = {}
         self._kept: KeptPart | None = KeptPart()
-        self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
+        # No method of this object, so that a workbook is freed as soon as it is not needed.
+        read_all = partial(_read_all_formulas, package, part, formats, date_1904=date_1904)
+        self._shared_formulas = SharedFormulas(read_all, package.budget.take_formula)
         self._written: dict[int, str] = {}
         self._with_formulas: dict[int, Cell] = {}
         self._all_formulas: list[Cell] | None = None
@@ -268,21 +271,19 @@ class Sheet:
             return f"={raw.text}"
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
-    def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet that other cells may share, inside the window or not."""
-        with self._package.blamed():
-            masters = find_masters(self._package, self.part)
-            if masters is not None:
-                return masters
-            everything = scan_sheet(
-                self._package,
-                self.part,
-                [WHOLE_SHEET],
-                self._formats,
-                date_1904=self._date_1904,
-                blanks=False,
-            )
-        return everything.formulas
+
+def _read_all_formulas(
+    package: Package, part: str, formats: NumberFormats, *, date_1904: bool
+) -> Formulas:
+    """Every formula of a worksheet that other cells may share, inside the window or not."""
+    with package.blamed():
+        masters = find_masters(package, part)
+        if masters is not None:
+            return masters
+        everything = scan_sheet(
+            package, part, [WHOLE_SHEET], formats, date_1904=date_1904, blanks=False
+        )
+    return everything.formulas
 
 
 def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:

@@ -211,13 +211,15 @@ class CellCollector:
     def finish(self) -> SheetCells:
         """Returns what was read.
 
-        The parser refers back to its handlers, and so would keep the cells in memory until Python
-        collects the cycle; the reference is therefore dropped here.
+        The parser and the reader of values refer back to this object, and so would keep the cells
+        and the workbook in memory until Python collects the cycle; the references are therefore
+        dropped here.
         """
         cells = self.cells
         self.cells = SheetCells()
         self._values, self._styles = self.cells.values, self.cells.styles
         self._tail = TailCollector(self.cells.tail, self._part)
+        del self._reader
         return cells
 
     def check(self, budget: Budget) -> None:

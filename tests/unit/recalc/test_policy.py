@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import io
+import weakref
 import zipfile
 from pathlib import Path
 
@@ -94,6 +96,21 @@ def test_only_formula_cells_of_the_range_are_computed() -> None:
     )
     assert dict(computed.values) == {ref(2): 5, ref(3): 6}
     assert computed.engines == ("libreoffice 1",)
+
+
+def test_a_workbook_is_freed_without_the_collector_of_garbage() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        engine, other = office(B1=2), ScriptedEngine("formualizer", {})
+        book = workbook({"A1": "a", "A2": "b", "B1": "=A3*2", "B2": '=COUNTIF(A1:A3,"<>"&A2)'})
+        recalculator(engine, other).fill(book, [ALL], origin=Origin.SOLUTION)
+        assert [asked for one in (engine, other) for asked in one.asked]
+        package_of_book = weakref.ref(book.package)
+        del book
+        assert package_of_book() is None
+    finally:
+        gc.enable()
 
 
 def test_never_computes_nothing() -> None:
