@@ -23,15 +23,17 @@ from tests.cluster.test_cluster import SAMPLE, solutions
 from tests.forked_command import ForkedCommand
 
 MEASURED = """
-import atexit, json, os, resource, sys
+import atexit, json, os, sys
 from judge.cli.main import main
 
 path = sys.argv[1]
 
 def tell():
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # ru_maxrss would include the memory of the process that started this one.
+    with open("/proc/self/status") as status:
+        most_kib = next(line.split()[1] for line in status if line.startswith("VmHWM"))
     with open(path, "w") as file:
-        json.dump({"pid": os.getpid(), "most_bytes": most}, file)
+        json.dump({"pid": os.getpid(), "most_bytes": int(most_kib) * 1024}, file)
 
 atexit.register(tell)
 main(sys.argv[2:])
