@@ -31,9 +31,9 @@ from typing import Any, TextIO
 from benchmarks.checklist_tasks import items_of, left_files, located, response_of
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.items import Judged, State
-from judge.compare.checklists.published.skillsbench import TESTS, judge_test
 from judge.compare.published import ib_bench, officebench, opencomputer
 from judge.compare.published.skillsbench.attempt import ERROR, FAILURE, PASSED, SKIPPED, Attempt
+from judge.compare.published.skillsbench.items import TESTS, judge_test
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book
 from judge.compare.rules.published_error import PublishedError, Side

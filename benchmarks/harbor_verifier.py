@@ -31,7 +31,7 @@ from judge.api import ScoreOptions, score, verify
 from judge.authoring.platforms import HarborImages, export_harbor
 from judge.core.verdict import Verdict
 from judge.grading.store import RunDirectory
-from judge.sandbox.backends.verifier import build_verifier_image
+from judge.sandbox.backends.images import build_verifier_image
 from judge.suites import Suite, load_suite
 from judge.suites.harbor import folder_name
 

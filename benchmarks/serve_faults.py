@@ -31,7 +31,7 @@ import httpx
 import sqlalchemy as sa
 
 from benchmarks.serve_rig import Rig, is_right, rig_of
-from judge.serve.queue.checking import changed_revisions
+from judge.serve.operations.upkeep import changed_revisions
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 

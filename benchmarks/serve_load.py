@@ -43,8 +43,7 @@ from judge.serve.catalog import set_phase_state
 from judge.serve.queue.leases import Claim, claim, enqueue, finish
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import Kind, Lane, PhaseState, Scope
+from judge.serve.store.tables import Kind, Lane, PhaseState, Scope, new_id
 from tests.postgresql import new_database, running_postgresql
 from tests.serve_house import CELL, RIGHT, TASK, House
 

@@ -34,12 +34,12 @@ from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, 
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.options import StorageOptions
-from judge.serve.queue.checking import faults_of
 from judge.serve.running import opened
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, all_rows, first_row
-from judge.serve.store.words import Scope
+from judge.serve.store.tables import Scope
 from tests.postgresql import PostgreSQL
 
 SAMPLE = Path(__file__).resolve().parent.parent / "dataset/sample/submissions.jsonl"

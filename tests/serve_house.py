@@ -30,8 +30,7 @@ from judge.serve.queue.leases import claim, enqueue, finish
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import Kind, Lane, Scope, SuiteRole
+from judge.serve.store.tables import Kind, Lane, Scope, SuiteRole, new_id
 from tests.same_thread_client import SameThreadClient
 
 ACTOR = Actor("test")

@@ -10,6 +10,7 @@ from judge.api.infer_options import InferOptions as InferOptions
 from judge.api.inferring import ask as ask
 from judge.api.inferring import ask_model as ask_model
 from judge.api.inferring import check_ready as check_ready
+from judge.api.inferring import dry_run as dry_run
 from judge.api.inferring import find_spec as find_spec
 from judge.api.inferring import is_offline as is_offline
 from judge.api.inferring import make_plan as make_plan
@@ -48,7 +49,6 @@ from judge.grading.batch import Settings as Settings
 from judge.grading.case import GradingRules as GradingRules
 from judge.grading.rejudge import count_changes as count_changes
 from judge.grading.store import RunDirectory as RunDirectory
-from judge.inference.dryrun import dry_run as dry_run
 from judge.inference.inspect_logs import import_inspect_log as import_inspect_log
 from judge.inference.inspect_logs import suite_named_in as suite_named_in
 from judge.inference.logs import export_log as export_log
@@ -77,8 +77,8 @@ from judge.review.session import ReviewPage as ReviewPage
 from judge.review.session import ReviewSession as ReviewSession
 from judge.sandbox import open_sandbox as open_sandbox
 from judge.sandbox import probe_sandboxes as probe_sandboxes
-from judge.sandbox.backends.verifier import build_verifier_image as build_verifier_image
-from judge.sandbox.backends.verifier import verifier_tag as verifier_tag
+from judge.sandbox.backends.images import build_verifier_image as build_verifier_image
+from judge.sandbox.backends.images import verifier_tag as verifier_tag
 from judge.sandbox.build import build_all as build_all
 from judge.suites.submissions import load_submissions as load_submissions
 from judge.suites.suite import load_suite as load_suite

@@ -18,8 +18,8 @@ from judge.api.resources import JudgingResources
 from judge.closable import AsyncClosable
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compare_files
-from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import check_contradictions
+from judge.compare.cells.sides import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.registry import check_options
 from judge.core.score import SubmissionScore, score_submission

@@ -18,7 +18,7 @@ from typing import Any
 from judge.compare.checklists.items import NAME as CHECKER
 from judge.compare.checklists.items import ChecklistOptions, Item
 from judge.compare.checklists.kinds import kind_of, words_of
-from judge.compare.checklists.rewardkit import NAME, PARAMETERS, check_of
+from judge.compare.published.rewardkit import NAME, PARAMETERS, check_of
 from judge.compare.registry import check_options
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from judge.authoring.kinds import Record, given_options, refuse_others
-from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
+from judge.authoring.kinds import (
+    NOTES,
+    OwnKind,
+    Record,
+    given_options,
+    named_values,
+    refuse_others,
+    task_of,
+)
 from judge.authoring.proposals.changes import Rule
 from judge.authoring.proposals.propose import Proposal, Proposals, propose, rule_lists
 from judge.compare.rules.options import NAME as CHECKER

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.kinds import Record, given_options, refuse_others
-from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
+from judge.authoring.kinds import (
+    NOTES,
+    OwnKind,
+    Record,
+    given_options,
+    named_values,
+    refuse_others,
+    task_of,
+)
 from judge.compare.values.checker import VARIABLES
 from judge.compare.values.rules import AnswerType, Match
 from judge.core.submission import AnswerForm

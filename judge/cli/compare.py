@@ -1,4 +1,4 @@
-"""``judge compare``: compares two workbooks at a position, by rules, or by a check board."""
+"""``judge compare``: two workbooks at a position, by rules or a board; ``judge facts``: one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.cli.options import (
 )
 from judge.core.finding import in_words
 from judge.core.option import Section
-from judge.errors import UsageError
+from judge.errors import UsageError, WorkbookError
 from judge.report.checklists import checklist_lines, item_lines
 
 if TYPE_CHECKING:
@@ -261,3 +261,26 @@ def _short(value: object) -> str:
     """A value on one line, shortened if it is long; ``--json`` shows all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+
+
+@click.command(cls=HelpCommand, examples=("facts output.xlsx",))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option("all facts")
+def facts(file: Path, as_json: bool) -> None:
+    """Show what the workbook FILE contains besides the values of its cells.
+
+    Charts, pivot tables, tables, filters, frozen panes, validations, conditional formats,
+    hyperlinks, sparklines, hidden rows and columns, merged cells, names. Exits with 6 if the file
+    is not a readable workbook.
+    """
+    book = api.open_workbook(file)
+    try:
+        with book.package.budget.working():
+            facts = api.BookFacts(book)
+            if as_json:
+                text = json.dumps(api.facts_to_json(facts), ensure_ascii=False)
+            else:
+                text = "\n".join(api.facts_to_lines(facts))
+    except WorkbookError as error:
+        raise WorkbookError(f"{file}: {error.message}", hint=error.hint) from error
+    click.echo(text)

@@ -53,9 +53,8 @@ from judge.inference.prompt import load_template
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
-from judge.suites.stats import compute_stats
 from judge.suites.suite import SHIPPED, PublishedSuite, data_folder, fetched_folder, load_sources
-from judge.suites.validate import Severity, findings_of_corrections, validate_suite
+from judge.suites.validate import Severity, compute_stats, findings_of_corrections, validate_suite
 
 if TYPE_CHECKING:
     from judge.inference.chat import ChatModel

@@ -33,10 +33,9 @@ from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from judge.api.inferring import PlannedRun
+    from judge.api.inferring import DryRun, PlannedRun
     from judge.api.planning import Resumed
     from judge.api.reporting import ScoredRun
-    from judge.inference.dryrun import DryRun
     from judge.inference.plan import InferencePlan
     from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary
 

@@ -82,7 +82,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
     "Workbooks": {
         "compare": ("judge.cli.compare", "compare", "Compare two workbooks at an answer position."),
         "facts": (
-            "judge.cli.facts",
+            "judge.cli.compare",
             "facts",
             "Show charts, pivot tables, filters … of a workbook.",
         ),

@@ -46,22 +46,27 @@ from judge.serve.catalog import (
 from judge.serve.context import ADDRESS, Server
 from judge.serve.operations.deliveries import HOSTS, hosts_of
 from judge.serve.operations.sending import check_allowed_host
-from judge.serve.operations.upkeep import back_up, dispute_outvoted, log_entries
+from judge.serve.operations.upkeep import (
+    back_up,
+    changed_revisions,
+    dispute_outvoted,
+    faults_of,
+    log_entries,
+)
 from judge.serve.operations.upkeep import restore as restored
 from judge.serve.operations.upkeep import sweep as swept
 from judge.serve.options import LOOPBACK, StorageOptions
 from judge.serve.pages.account import OIDC
-from judge.serve.queue.checking import changed_revisions, faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.running import opened
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows, sqlite_url
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import Now
-from judge.serve.store.words import (
+from judge.serve.store.tables import (
     AccountKind,
     Level,
+    Now,
     PhaseState,
     Role,
     Scope,

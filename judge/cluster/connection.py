@@ -43,8 +43,7 @@ from distributed.security import Security
 from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Answered, WorkerFacts
 from judge.cluster.messages import MAX_ANSWER_BYTES
-from judge.cluster.programs import ROLES
-from judge.cluster.security import security_of, settle
+from judge.cluster.programs import ROLES, security_of, settle
 from judge.cluster.worker import answer, worker_resources
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB

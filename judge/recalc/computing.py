@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.compare.cells.conditions import (
+from judge.compare.cells.sides import (
     MAX_CONDITIONS,
     NOT_ASKED,
     Answers,

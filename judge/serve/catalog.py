@@ -34,8 +34,7 @@ from judge.serve.queue.conditions import (
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
+from judge.serve.store.tables import Level, PhaseState, SuiteRole, Visibility, new_id
 from judge.suites.corrections import corrected_suite
 from judge.suites.folders import regular_files
 from judge.suites.suite import Suite, load_suite

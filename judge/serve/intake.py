@@ -49,8 +49,7 @@ from judge.serve.queue.leases import enqueue, lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
+from judge.serve.store.tables import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole, new_id
 from judge.suites.archive import ZipRefusedError, extract_zip
 from judge.suites.layouts import find_outputs
 from judge.suites.submissions import iterate_submissions

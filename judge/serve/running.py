@@ -41,7 +41,7 @@ from judge.serve.queue.watching import Watcher
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, sqlite_url
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import AccountKind, Role, Scope
+from judge.serve.store.tables import AccountKind, Role, Scope
 from judge.suites.submissions import load_submissions, submission_record
 from judge.suites.suite import data_folder, load_suite
 

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from judge.compare.checklists.items import NAME as CHECKLIST
-from judge.compare.checklists.published.skillsbench import OUTPUTS, TESTS
+from judge.compare.published.skillsbench.items import OUTPUTS, TESTS
 from judge.compare.registry import check_options
 from judge.compare.rules.options import NAME as RULES
 from judge.core.submission import AnswerForm

@@ -33,7 +33,7 @@ from judge.serve.operations.deliveries import deliver, plan
 from judge.serve.operations.sending import Message, Outcome, Sent, signed_headers
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.words import PhaseState, Role
+from judge.serve.store.tables import PhaseState, Role
 from tests.browser.conftest import Watched
 from tests.postgresql import new_database
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite

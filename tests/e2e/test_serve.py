@@ -19,7 +19,7 @@ from benchmarks.serve_rig import is_right, rig_of
 from judge import api
 from judge.api.options import ScoreOptions
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
-from judge.serve.queue.checking import faults_of
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.store import tables as t
 from tests.postgresql import new_database

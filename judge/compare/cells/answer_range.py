@@ -15,10 +15,15 @@ from judge.compare.cells.comparison import (
     GroupsVerdict,
     with_erased_content,
 )
-from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import FAIL, GROUPS, CheckOptions, position_of
-from judge.compare.cells.range_check import ask_conditions, compare_range, differing_keys
-from judge.compare.cells.sides import Side
+from judge.compare.cells.range_check import (
+    ask_conditions,
+    compare_range,
+    differing_keys,
+    group_cells,
+    judge_groups,
+)
+from judge.compare.cells.sides import NO_ANSWERS, ConditionAnswers, ConditionQuestions, Side
 from judge.compare.cells.value import Agree, comparator
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.published.spreadsheetbench import check_officially, officially_equal
@@ -394,8 +399,6 @@ def _judge_groups(
     rules: Profile,
     style: tuple[str, ...],
 ) -> GroupsVerdict:
-    from judge.compare.cells.groups import group_cells, judge_groups  # noqa: PLC0415  few tasks
-
     groups = group_cells(before, gold, plan.gold_ranges, differing, rules, plan.options, style)
     return judge_groups(groups, published=False)
 

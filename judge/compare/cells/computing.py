@@ -12,9 +12,14 @@ from typing import Protocol
 
 from judge.compare.cells.answer_range import Plan, check, needs_groups, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
-from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import check_contradictions, range_spec
-from judge.compare.cells.sides import ScopeSources, Side
+from judge.compare.cells.sides import (
+    NO_ANSWERS,
+    ConditionAnswers,
+    ConditionQuestions,
+    ScopeSources,
+    Side,
+)
 from judge.compare.profiles import Profile, get_profile
 from judge.core.submission import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits

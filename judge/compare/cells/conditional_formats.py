@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.compare.cells.conditions import Answers, ConditionKey, ConditionQuestions, Questions
+from judge.compare.cells.sides import Answers, ConditionKey, ConditionQuestions, Questions
 from judge.compare.cells.value import text_as_number
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key

@@ -86,7 +86,7 @@ class CheckOptions:
         style: style attributes to compare in addition to the values.
         formulas: whether formulas are compared instead of values.
         accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
-            :mod:`judge.compare.cells.groups` decides, which requires the input.
+            :mod:`judge.compare.cells.range_check` decides, which requires the input.
         untouched: whether cells outside the answer range must be the same as in the input.
         keep: how features count that the input had, the gold kept and the output lost: ``off``
             (they are not examined), ``note`` or ``fail``.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from judge.compare.cells.conditional_formats import RuleComparison, RuleSide, has_rules
-from judge.compare.cells.conditions import (
+from judge.compare.cells.options import check_style_names
+from judge.compare.cells.sides import (
     NO_ANSWERS,
+    Alignment,
     Answers,
     ConditionAnswers,
     ConditionQuestions,
+    RangeSide,
 )
-from judge.compare.cells.options import check_style_names
-from judge.compare.cells.sides import Alignment, RangeSide
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellValue
 from judge.workbook.reader import Workbook, linked_keys

@@ -19,12 +19,12 @@ from judge.errors import UsageError
 from judge.files.documents import MalformedError
 
 SUITES: dict[str, str] = {
-    "ib-bench": "judge.compare.checklists.published.ib_bench:SUITE",
-    "officebench": "judge.compare.checklists.published.officebench:SUITE",
-    "opencomputer": "judge.compare.checklists.published.opencomputer:SUITE",
-    "rewardkit": "judge.compare.checklists.rewardkit:SUITE",
-    "skillsbench": "judge.compare.checklists.published.skillsbench:SUITE",
-    "waa-v2": "judge.compare.checklists.published.waa:SUITE",
+    "ib-bench": "judge.compare.published.ib_bench:SUITE",
+    "officebench": "judge.compare.published.officebench_items:SUITE",
+    "opencomputer": "judge.compare.published.opencomputer_items:SUITE",
+    "rewardkit": "judge.compare.published.rewardkit:SUITE",
+    "skillsbench": "judge.compare.published.skillsbench.items:SUITE",
+    "waa-v2": "judge.compare.published.waa:SUITE",
 }
 """Name of a suite -> its module and the name of the variable there."""
 

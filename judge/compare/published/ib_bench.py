@@ -1,22 +1,34 @@
-"""IB-bench's own scorer of programmatic criteria, faults included.
+"""IB-bench's programmatic criteria as items: strings of the reply, cells and colours.
 
 Written from the behaviour of ``eval/score.py`` and ``eval/helpers.py`` at daaa1m/ib-bench@bf205153.
-Its faults are numbered B1 to B12 in docs/checklists.md. The judge's own reading is in
-:mod:`judge.compare.checklists.published.ib_bench`.
+Its faults are numbered B1 to B12 in docs/checklists.md. The reading ``official`` has them;
+``standard`` is the judge's own reading.
 """
 
 from __future__ import annotations
 
+import colorsys
+import datetime as dt
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from judge.compare.checklists.items import Outcome, broken, not_judged
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.workspace import (
+    WORKBOOK_SUFFIXES,
+    MissingError,
+    OpenBook,
+    Workspace,
+    address_of,
+)
 from judge.compare.rules.patterns import PatternError, search
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
+from judge.formulas.lexer import Kind, tokens
 from judge.workbook.address import cell_name, parse_area, parse_cell
-from judge.workbook.cell import Cell, CellRange
+from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.reader import Workbook
 
 MATCH_TYPES = ("substring_one_of", "regex_pattern", "excel_cell_value", "excel_formatting")
@@ -212,3 +224,284 @@ def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int
     if "rgb" in written:
         return written["rgb"].upper().endswith(digits)
     return written.get("theme") in {str(theme) for theme in themes}
+
+
+_MAX_LEAVES = 100_000
+
+
+def _names(workspace: Workspace) -> list[str]:
+    return [name for name in workspace.files if name.lower().endswith(WORKBOOK_SUFFIXES)]
+
+
+def _book(workspace: Workspace, name: str) -> OpenBook | None:
+    """Returns a workbook of the answer; None if it cannot be opened."""
+    try:
+        return workspace.book(name)
+    except (WorkbookError, MissingError):
+        return None
+
+
+def _first(workspace: Workspace) -> Workbook | None:
+    """Returns the first workbook, even if the task names another (B10)."""
+    names = _names(workspace)
+    book = _book(workspace, names[0]) if names else None
+    return None if book is None else book.workbook
+
+
+def _official(check: object, workspace: Workspace) -> Outcome:
+    criterion = as_check(check)
+    reply = workspace.reply
+    if reply and not isinstance(reply, Mapping):
+        return broken(f"the reply is a {type(reply).__name__}, which has no criteria")
+    name = str(criterion.get("id"))
+    judged = judge_criterion(name, criterion, reply or None, _first(workspace))
+    return replace(_shown(criterion), detail=judged.detail).outcome(right=judged.passed)
+
+
+def _shown(criterion: Mapping[str, object]) -> Shown:
+    kind = criterion.get("match_type")
+    if kind == "excel_cell_value":
+        place = "!".join(str(criterion[name]) for name in ("sheet", "cell") if name in criterion)
+        return Shown(criterion.get("expected"), place=place)
+    if kind == "excel_formatting":
+        return Shown(place=str(criterion.get("sheet", "")))
+    return Shown(criterion.get("accepted_values") or criterion.get("valid_patterns"))
+
+
+# -- as it is meant: texts -------------------------------------------------------------------------
+
+
+def leaves(value: object) -> Iterator[str]:
+    """The values in a reply as strings, at any depth of nesting; null is left out."""
+    waiting, count = [value], 0
+    while waiting and count < _MAX_LEAVES:
+        node, count = waiting.pop(0), count + 1
+        if isinstance(node, Mapping):
+            waiting[:0] = node.values()
+        elif isinstance(node, list):
+            waiting[:0] = node
+        elif isinstance(node, str):
+            yield node
+        elif node is not None:
+            yield json.dumps(node)
+
+
+_NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d,]*(?:\.\d+)?\)?(?:%|x|bps|[mb]n?)?", re.IGNORECASE)
+_SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+def has_value(text: str, accepted: str) -> bool:
+    """Whether a string contains an accepted value; a number must match whole, with its sign.
+
+    ``97`` is not in ``-97``, ``1970`` or ``0.97``; it is in ``$97.0m`` and ``97%``.
+    """
+    value, within = accepted.strip().casefold(), text.casefold()
+    if not _NUMBER.fullmatch(value):
+        return accepted.casefold() in within
+    value, within = _SEPARATOR.sub("", value), _SEPARATOR.sub("", within)
+    before = r"(?<!\d)(?<!\d\.)(?<!\.)" + ("" if value[0] in "-+(" else r"(?<![^\w]-)(?<!^-)")
+    currency = "" if value[0] in "-+(" else r"(?<![^\w]-[$€£])(?<!^-[$€£])"
+    after = r"(?!\d)(?!\.\d*[1-9])" if value[-1].isdigit() else ""
+    return re.search(before + currency + re.escape(value) + after, within) is not None
+
+
+def _text_outcome(criterion: Mapping[str, object], reply: Mapping[str, object]) -> tuple[bool, str]:
+    """Returns the result that a criterion should have, and the fault that explains a difference."""
+    whole = bool(criterion.get("search_full_response"))
+    part = reply if whole else reply.get(str(criterion.get("id")))
+    published = json.dumps(reply) if whole else str(reply.get(str(criterion.get("id")), ""))
+    # Patterns over the whole reply are written for its JSON, with the names of its keys.
+    as_json = whole and criterion.get("match_type") == "regex_pattern"
+    plain = published if as_json else "\n".join(leaves(part))
+    steps = (
+        ("", _matches(criterion, published)),
+        ("B3", _matches(criterion, plain)),
+        ("B4", _matches(criterion, plain, case=False)),
+        ("B2", _matches(criterion, plain, case=False, numbers=True)),
+    )
+    right = steps[-1][1]
+    turned = [fault for fault, holds_here in steps[1:] if holds_here == right]
+    return right, turned[0] if turned else "B2"
+
+
+def _matches(
+    criterion: Mapping[str, object], text: str, *, case: bool = True, numbers: bool = False
+) -> bool:
+    lower = text.lower()
+
+    def within(word: str) -> bool:
+        return word in text if case else word.lower() in lower
+
+    if any(map(within, texts_in(criterion, "forbidden_elements"))):
+        return False
+    if criterion.get("match_type") == "substring_one_of":
+        accepted = texts_in(criterion, "accepted_values")
+        return any(has_value(text, word) if numbers else word.lower() in lower for word in accepted)
+    if not all(map(within, texts_in(criterion, "required_elements"))):
+        return False
+    patterns = texts_in(criterion, "valid_patterns")
+    return not patterns or any(bool(search(pattern, text, re.IGNORECASE)) for pattern in patterns)
+
+
+# -- as it is meant: workbooks ---------------------------------------------------------------------
+
+
+def _model(criterion: Mapping[str, object], workspace: Workspace) -> tuple[OpenBook, bool]:
+    """Returns the workbook that a criterion checks, and whether it is the first workbook.
+
+    Raises:
+        MissingError: no workbook can be opened.
+        WorkbookError: the only workbook cannot be opened.
+    """
+    names = _names(workspace)
+    if not names:
+        raise MissingError("there is no workbook")
+    sheet = criterion.get("sheet")
+    for number, name in enumerate(names):
+        book = _book(workspace, name)
+        if book is not None and (sheet is None or sheet in book.workbook.sheet_names):
+            return book, number == 0
+    return workspace.book(names[0]), True
+
+
+def _cell_outcome(criterion: Mapping[str, object], workspace: Workspace) -> tuple[Shown, bool, str]:
+    book, is_first = _model(criterion, workspace)
+    sheet = book.sheet_named(str(criterion.get("sheet") or ""))
+    read = book.cell(sheet, *address_of(str(criterion.get("cell"))))
+    value, expected = read.value, criterion.get("expected")
+    stored = None if read.stored is None else read.stored.value
+    shown = replace(_shown(criterion), found=_json(value), detail=read.unknown)
+    if isinstance(expected, str):
+        right = _as_text(value) == expected.strip().lower() if value is not None else False
+    else:
+        right = (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and isinstance(expected, int | float)
+            and abs(value - expected) <= float(str(criterion.get("tolerance") or 0))
+        )
+    fault = "B10" if not is_first else "B1" if value != stored else "B12"
+    return shown, right, fault
+
+
+def _as_text(value: object) -> str:
+    return str(getattr(value, "code", value)).strip().lower()
+
+
+def _json(value: object) -> object:
+    if isinstance(value, ErrorValue):
+        return value.code
+    return str(value) if isinstance(value, dt.date | dt.time | dt.timedelta) else value
+
+
+_HUES: Mapping[str, tuple[float, float]] = {
+    "blue": (190.0, 260.0),
+    "green": (80.0, 170.0),
+    "red": (340.0, 380.0),
+}
+"""Colour of the convention -> range of hues, in degrees."""
+
+_MIN_SATURATION = 0.35
+
+
+def is_colour(digits: str | None, colour: str) -> bool:
+    """Whether six hexadecimal digits are a shade of ``colour``: blue, green or red."""
+    if digits is None or len(digits) < 6:
+        return False
+    red, green, blue = (int(digits[-6:][at : at + 2], 16) / 255 for at in (0, 2, 4))
+    hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
+    degrees = hue * 360
+    low, high = _HUES[colour]
+    inside = low <= degrees <= high or low <= degrees + 360 <= high
+    return inside and saturation >= _MIN_SATURATION and 0.1 < lightness < 0.9
+
+
+def _needed_colour(cell: Cell) -> str:
+    """Returns the colour that bankers give a cell; empty if any colour is right."""
+    if cell.formula is not None:
+        sheets = [token.text for token in tokens(cell.formula) if token.kind is Kind.SHEET]
+        if any("[" in sheet for sheet in sheets):
+            return "red"
+        return "green" if sheets else ""
+    is_number = isinstance(cell.value, int | float) and not isinstance(cell.value, bool)
+    return "blue" if is_number else ""
+
+
+def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Outcome:
+    book, is_first = _model(criterion, workspace)
+    workbook = book.workbook
+    sheet = book.sheet_named(str(criterion.get("sheet") or ""))
+    official = _official(criterion, workspace)
+    cells = [
+        cell
+        for area in areas_of(criterion, workbook, sheet)
+        for cell in workbook.cells(area).values()
+        if cell.value is not None or cell.formula is not None
+    ]
+    if not cells:
+        empty = not_judged("nothing is in the cells whose colours are required")
+        return replace(empty, fault="B9" if official.share >= 1 else "")
+    for cell in cells:
+        colour = _needed_colour(cell)
+        if colour and not is_colour(workbook.style(cell.style).font_color, colour):
+            place = f"{sheet}!{cell_name(cell.row, cell.column)}"
+            shown = Shown(colour, workbook.style(cell.style).font_color, place)
+            return as_meant(official, shown, _cause(cell, workbook), right=False)
+    wrong = next((cell for cell in cells if colour_fault(cell, workbook)), None)
+    fault = "B10" if not is_first else "B11"
+    if wrong is not None:
+        fault = _cause(wrong, workbook)
+    return as_meant(official, _shown(criterion), fault, right=True)
+
+
+def _cause(cell: Cell, workbook: Workbook) -> str:
+    """Returns the fault that makes the published code misjudge the colour of a cell."""
+    published = needed_colour(cell)
+    if published != _needed_colour(cell):
+        return "B7" if cell.formula is None else "B8"
+    written = workbook.font_colours.of_format(cell.style) or {}
+    return "B6" if "rgb" in written else "B5"
+
+
+# -- the suite -------------------------------------------------------------------------------------
+
+
+def _standard(check: object, workspace: Workspace) -> Outcome:
+    criterion = as_check(check)
+    official = _official(check, workspace)
+    reply = workspace.reply
+    kind = criterion.get("match_type")
+    if kind in {"substring_one_of", "regex_pattern"}:
+        if not isinstance(reply, Mapping):
+            return replace(_shown(criterion), detail=official.detail).outcome(right=False)
+        right, fault = _text_outcome(criterion, reply)
+        part = reply.get(str(criterion.get("id")))
+        shown = replace(_shown(criterion), found=part)
+        return as_meant(official, shown, fault, right=right)
+    if kind == "excel_formatting":
+        meant = _format_outcome(criterion, workspace)
+    else:
+        shown, right, fault = _cell_outcome(criterion, workspace)
+        meant = as_meant(official, shown, fault, right=right)
+    if meant.share >= 1 and meant.fault and not reply:
+        return replace(meant, fault="B11")
+    return meant
+
+
+def _in_words(check: object) -> str:
+    criterion = as_check(check)
+    return str(criterion.get("description") or criterion.get("id", ""))
+
+
+def _faults(check: object) -> tuple[str, ...]:
+    kind = as_check(check).get("match_type")
+    if kind not in MATCH_TYPES:
+        return (f"there is no match_type {kind!r}",)
+    return ()
+
+
+def _of_workbook(check: object) -> bool:
+    return str(as_check(check).get("match_type")).startswith("excel_")
+
+
+SUITE = PublishedSuite(_official, _standard, _in_words, _faults, _of_workbook)

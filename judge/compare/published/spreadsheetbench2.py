@@ -31,8 +31,7 @@ from judge.compare.cells.comparison import (
     GroupShares,
     remark_on,
 )
-from judge.compare.cells.groups import MODIFICATION, REGRESSION, judge_groups
-from judge.compare.cells.range_check import unequal_keys
+from judge.compare.cells.range_check import MODIFICATION, REGRESSION, judge_groups, unequal_keys
 from judge.compare.cells.sides import Side
 from judge.compare.cells.value import classify, is_not_meaningful
 from judge.compare.profiles import get_profile

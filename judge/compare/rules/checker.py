@@ -20,8 +20,7 @@ from judge.compare.contract import (
 )
 from judge.compare.profiles import get_profile
 from judge.compare.published.spider2v.compare_table import judge_published
-from judge.compare.rules.book import Book, prints_beside, prints_of
-from judge.compare.rules.judged import NOT_CALCULATED
+from judge.compare.rules.book import NOT_CALCULATED, Book, prints_beside, prints_of
 from judge.compare.rules.options import NAME, RuleOptions, place_of
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge, about_rule

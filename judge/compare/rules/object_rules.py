@@ -13,8 +13,15 @@ from typing import Any
 
 from judge.compare.published.spider2v.objects import validation_property
 from judge.compare.rules import objects as whole
-from judge.compare.rules.book import Book, Rule, option_of
-from judge.compare.rules.judged import MAX_CELLS, Judged, RuleDifference, Target
+from judge.compare.rules.book import (
+    MAX_CELLS,
+    Book,
+    Judged,
+    Rule,
+    RuleDifference,
+    Target,
+    option_of,
+)
 from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.methods import (
     Places,

@@ -24,8 +24,7 @@ from judge.errors import UsageError
 from judge.serve.access.rights import Viewer
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows, first_row
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import AccountKind, AccountState, Role, Scope, SuiteRole
+from judge.serve.store.tables import AccountKind, AccountState, Role, Scope, SuiteRole, new_id
 
 _PREFIX = "jdg_"
 _SECRET_BYTES = 32

@@ -33,7 +33,7 @@ from judge.serve.problems import Problem
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction
-from judge.serve.store.words import AccountState
+from judge.serve.store.tables import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
 """Errors of the HTTP library: Authlib uses whichever library is installed."""

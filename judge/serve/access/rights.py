@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, first_row
-from judge.serve.store.tables import ID_PATTERN
-from judge.serve.store.words import (
+from judge.serve.store.tables import (
+    ID_PATTERN,
     DisputeState,
     Level,
     PhaseState,

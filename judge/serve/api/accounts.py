@@ -17,7 +17,7 @@ from judge.serve.problems import Problem
 from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import PhaseState, Scope
+from judge.serve.store.tables import PhaseState, Scope
 
 router = APIRouter(tags=["account"])
 

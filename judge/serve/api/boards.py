@@ -37,7 +37,7 @@ from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows, first_row
-from judge.serve.store.words import JudgingState, Level, Scope, Visibility
+from judge.serve.store.tables import JudgingState, Level, Scope, Visibility
 
 router = APIRouter(tags=["boards"])
 

@@ -40,7 +40,7 @@ from judge.serve.queue.conditions import suite_path
 from judge.serve.queue.leases import cancel
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows, first_row
-from judge.serve.store.words import FINISHED, JudgingState, Level, Scope
+from judge.serve.store.tables import FINISHED, JudgingState, Level, Scope
 
 router = APIRouter(tags=["submissions"])
 

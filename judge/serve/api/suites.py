@@ -35,7 +35,7 @@ from judge.serve.queue.dispatcher import END_TICK_S, MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.folder import ReceivedBody
-from judge.serve.store.words import JudgingState, Scope
+from judge.serve.store.tables import JudgingState, Scope
 from judge.version import __version__
 
 router = APIRouter(tags=["suites"])

@@ -20,7 +20,7 @@ from judge.serve.boards.results import scored
 from judge.serve.catalog import split_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
-from judge.serve.store.words import JudgingState, Level, PhaseState
+from judge.serve.store.tables import JudgingState, Level, PhaseState
 
 _Key = tuple[str, int, int]
 _ABOUT = (

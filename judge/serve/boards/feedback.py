@@ -26,7 +26,7 @@ from judge.serve.catalog import LoadedSuites, revision_of, suite_named
 from judge.serve.context import Server
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Level
+from judge.serve.store.tables import Level
 from judge.suites import Suite
 from judge.workbook.reader import open_workbook
 

@@ -26,8 +26,7 @@ from judge.files.documents import read_json
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import TaskMeans
 from judge.serve.boards.signing import NotSignedError, canonical, opened
-from judge.serve.store.tables import VerdictRow
-from judge.serve.store.words import Level
+from judge.serve.store.tables import Level, VerdictRow
 
 SCHEMA_VERSION = 1
 RESULT, BOARD = "submission", "board"

@@ -27,8 +27,7 @@ from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
+from judge.serve.store.tables import JudgingState, Level, PhaseState, Visibility, new_id
 
 RULES = ("latest", "best", "chosen")
 """Rules for which submission of an account a board shows; ``best`` is by the board's metric."""

@@ -34,7 +34,7 @@ from judge.serve.rejudging.machine import Scope
 from judge.serve.rejudging.service import RejudgingRequest, compute_cost, open_requested
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, first_row
-from judge.serve.store.words import DisputeState, RejudgingState
+from judge.serve.store.tables import DisputeState, RejudgingState
 from judge.suites.corrections import (
     Correction,
     describe_corrections,

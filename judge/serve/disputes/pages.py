@@ -41,7 +41,7 @@ from judge.serve.pages.frame import PageViewer, Posted, SignedIn, cell_text, fie
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import DisputeState, Level, Scope
+from judge.serve.store.tables import DisputeState, Level, Scope
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellRange

@@ -33,8 +33,7 @@ from judge.serve.access.rights import (
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import DisputeState, Level, PhaseState, SuiteRole
+from judge.serve.store.tables import DisputeState, Level, PhaseState, SuiteRole, new_id
 from judge.suites.corrections import Correction
 from judge.suites.suite import Suite
 from judge.suspects.decisions import Decision, Finding, Suspicions, decision_of

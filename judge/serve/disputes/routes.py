@@ -28,7 +28,7 @@ from judge.serve.disputes.review import (
 )
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import DisputeState, Scope
+from judge.serve.store.tables import DisputeState, Scope
 from judge.suspects.decisions import Finding
 
 router = APIRouter(tags=["disputes"])

@@ -36,8 +36,7 @@ from judge.serve.problems import Problem
 from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction, all_rows, first_row
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import AccountState, Scope, Visibility
+from judge.serve.store.tables import AccountState, Scope, Visibility, new_id
 
 KINDS = ("submission.judged", "rejudging.applied", "dispute.decided", "board.changed")
 """Kinds of events for which webhooks are sent."""

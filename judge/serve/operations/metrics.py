@@ -30,7 +30,7 @@ from judge.errors import JudgeError
 from judge.grading.batch import Event
 from judge.serve.context import Server
 from judge.serve.store import tables as t
-from judge.serve.store.words import JudgingState
+from judge.serve.store.tables import JudgingState
 from judge.version import __version__
 
 CACHED_S = 5.0

@@ -30,7 +30,7 @@ from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import AccountState, JudgingState, Role
+from judge.serve.store.tables import AccountState, JudgingState, Role
 
 router = APIRouter()
 

@@ -29,7 +29,7 @@ from judge.serve.pages.frame import (
     show,
 )
 from judge.serve.problems import Problem, not_found
-from judge.serve.store.words import Role, Scope
+from judge.serve.store.tables import Role, Scope
 
 router = APIRouter()
 

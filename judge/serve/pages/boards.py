@@ -38,7 +38,7 @@ from judge.serve.pages.frame import PRIVATE, PageViewer, go, prefix_of, show
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Level
+from judge.serve.store.tables import Level
 
 router = APIRouter()
 

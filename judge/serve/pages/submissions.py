@@ -42,7 +42,7 @@ from judge.serve.pages.frame import (
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows, first_row
-from judge.serve.store.words import DisputeState, Level
+from judge.serve.store.tables import DisputeState, Level
 
 router = APIRouter()
 

@@ -23,7 +23,7 @@ from judge.serve.pages.frame import PageViewer, SignedIn, cell_text, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import AccountState, DisputeState, RejudgingState, SuiteRole
+from judge.serve.store.tables import AccountState, DisputeState, RejudgingState, SuiteRole
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 

@@ -83,7 +83,7 @@ from judge.serve.store.database import (
     Transaction,
 )
 from judge.serve.store.folder import MIN_FREE_BYTES, DataFolder
-from judge.serve.store.words import Lane, Level, PhaseState
+from judge.serve.store.tables import Lane, Level, PhaseState
 
 MAINTENANCE = "maintenance"
 """Name of the setting with the notice shown during maintenance; its value is null otherwise."""

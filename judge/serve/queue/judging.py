@@ -37,7 +37,7 @@ from judge.serve.queue.leases import Claim
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, row_of
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import Kind
+from judge.serve.store.tables import Kind
 from judge.suites.layouts import Layout
 
 _KEPT_SCORERS = 4

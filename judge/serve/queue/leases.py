@@ -20,8 +20,7 @@ import sqlalchemy as sa
 from judge.errors import StoreError
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import JudgingState, Lane
+from judge.serve.store.tables import JudgingState, Lane, new_id
 
 INTERACTIVE_CASES = 30
 """Submissions with at most this many cases go into the interactive lane."""

@@ -22,7 +22,7 @@ from judge.serve.queue.leases import held_by, lose
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import JudgingState
+from judge.serve.store.tables import JudgingState
 
 LEASE_S = 30.0
 """A lease is lost if its counter does not change for this many seconds, by the watcher's clock."""

@@ -22,8 +22,7 @@ from judge.serve.queue.conditions import ensure_conditions
 from judge.serve.queue.leases import cancel_all, enqueue
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import FINISHED, DisputeState, JudgingState, RejudgingState
+from judge.serve.store.tables import FINISHED, DisputeState, JudgingState, RejudgingState, new_id
 
 OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
 """States of a rejudging in which no other rejudging of its suite can be opened."""

@@ -24,7 +24,7 @@ from judge.serve.rejudging.routes import (
 )
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import RejudgingState
+from judge.serve.store.tables import RejudgingState
 
 router = APIRouter()
 

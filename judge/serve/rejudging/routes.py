@@ -19,8 +19,8 @@ from judge.serve.rejudging.machine import Applying, Of, Scope
 from judge.serve.rejudging.service import RejudgingRequest, advance, compute_cost, open_requested
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import RejudgingState, SuiteRole
-from judge.serve.store.words import Scope as TokenScope
+from judge.serve.store.tables import RejudgingState, SuiteRole
+from judge.serve.store.tables import Scope as TokenScope
 
 router = APIRouter(tags=["rejudgings"])
 

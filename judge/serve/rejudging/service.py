@@ -27,7 +27,7 @@ from judge.serve.rejudging import machine
 from judge.serve.rejudging.machine import Opening, Scope, in_scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row
-from judge.serve.store.words import JudgingState, RejudgingState
+from judge.serve.store.tables import JudgingState, RejudgingState
 from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")

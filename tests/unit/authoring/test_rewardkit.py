@@ -15,8 +15,8 @@ from benchmarks.rewardkit_round import BY_HAND, CHECKLIST, place, workspace
 from judge.authoring.rewardkit import read_rewardkit, rewardkit_files
 from judge.cli.main import judge
 from judge.compare.cells.computing import NoEngines
-from judge.compare.checklists.rewardkit import SUITE, check_of
 from judge.compare.checklists.workspace import Workspace, answer_of_folder
+from judge.compare.published.rewardkit import SUITE, check_of
 from judge.compare.rules.published_error import PublishedError
 from judge.core.submission import Origin
 from judge.errors import UsageError

@@ -13,8 +13,8 @@ from openpyxl.styles.differential import DifferentialStyle
 from judge.compare.cells.checker import finding_of_comparison
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.computing import Computed
-from judge.compare.cells.conditions import NO_ANSWERS
 from judge.compare.cells.options import range_spec
+from judge.compare.cells.sides import NO_ANSWERS
 from judge.compare.profiles import get_profile
 from judge.console import visible
 from judge.core.limits import Limits

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from judge.api.infer_options import InferOptions
+from judge.api.inferring import dry_run
 from judge.core.conversation import pictures_in
 from judge.core.option import options_in
 from judge.core.submission import AnswerForm
@@ -24,7 +25,6 @@ from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import RunDirectory
 from judge.inference.calls import CALLS_FILE
 from judge.inference.chat import CallError, ChatReply, ChatRequest
-from judge.inference.dryrun import dry_run
 from judge.inference.pacing import Budget
 from judge.inference.plan import Assignment
 from judge.inference.run_records import FAILURES_FILE, InferenceRecords

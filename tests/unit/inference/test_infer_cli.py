@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from judge.api.inferring import dry_run
 from judge.cli.infer import infer
 from judge.errors import IncompleteRunError, InferenceError, JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory
 from judge.inference.config import Price
-from judge.inference.dryrun import dry_run
 from judge.inference.logs import export_log, import_log
 from judge.suites import load_suite
 from tests.inference.planning import MakePlan

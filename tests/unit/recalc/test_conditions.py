@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
+from judge.compare.cells.sides import Answers, ConditionQuestions, Questions
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.recalc.computing import ScratchFormula, answer_conditions, with_formulas

@@ -13,18 +13,18 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox import build, roots
-from judge.sandbox.backends import verifier
+from judge.sandbox.backends import images
 
 
 def test_the_tag_depends_on_the_contents_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    tag = verifier.verifier_tag()
-    assert tag == verifier.verifier_tag()
-    monkeypatch.setattr(verifier, "_COMMAND", "another command")
-    assert tag != verifier.verifier_tag()
+    tag = images.verifier_tag()
+    assert tag == images.verifier_tag()
+    monkeypatch.setattr(images, "_COMMAND", "another command")
+    assert tag != images.verifier_tag()
 
 
 def test_the_image_has_all_imports_of_the_judge_but_none_of_its_extras() -> None:
-    found = dict(each.split("==") for each in verifier._requirements())
+    found = dict(each.split("==") for each in images._requirements())
     assert {"click", "openpyxl", "et-xmlfile", "numpy", "pyyaml"} <= set(found)
     assert not {"pytest", "pyarrow", "distributed", "sheetjudge"} & set(found)
 
@@ -34,11 +34,11 @@ def test_the_judge_is_installed_with_its_data(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(build, "run_pip", lambda *arguments: asked.append(arguments))
-    verifier._install_judge(tmp_path / "app", ["--python-version", "3.13"])
+    images._install_judge(tmp_path / "app", ["--python-version", "3.13"])
     assert "--python-version" in asked[0]
     assert (tmp_path / "app/judge/cli/main.py").is_file()
     assert (tmp_path / "app/judge/__init__.pyi").is_file()  # the names of the library
-    assert verifier._package() / "__init__.pyi" in set(verifier._sources())
+    assert images._package() / "__init__.pyi" in set(images._sources())
     assert (tmp_path / "app/judge/data/dataset/sources.yaml").is_file()
     assert not list((tmp_path / "app").rglob("__pycache__"))
 
@@ -57,9 +57,9 @@ def test_only_the_shell_is_taken_from_its_packages(
         yield path
 
     monkeypatch.setattr(build, "tarball", tarball)
-    verifier._unpack_tools(tmp_path / "tools")
+    images._unpack_tools(tmp_path / "tools")
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {"root.tar", "tools/usr/bin/bash", f"tools/{names[1][2:]}"}
     names.remove("./usr/bin/bash")
     with pytest.raises(SandboxError, match="no shell"):
-        verifier._unpack_tools(tmp_path / "more")
+        images._unpack_tools(tmp_path / "more")

@@ -27,8 +27,8 @@ from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites.folders import read_answer
 from judge.suites.formats import SolutionPaths
 from judge.suites.layouts import find_outputs
-from judge.suites.stats import compute_stats
 from judge.suites.suite import load_suite
+from judge.suites.validate import compute_stats
 
 
 def book(cells: Mapping[str, object], sheet: str = "Data") -> bytes:

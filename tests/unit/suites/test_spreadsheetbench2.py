@@ -24,8 +24,7 @@ from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.recalc.policy import Recalculator
 from judge.suites.formats import FileRole
 from judge.suites.spreadsheetbench2 import FORMAT
-from judge.suites.stats import compute_stats
-from judge.suites.validate import validate_suite
+from judge.suites.validate import compute_stats, validate_suite
 from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 from tests.unit.compare.rules.judged import CORPUS
 

@@ -4,7 +4,7 @@ import pytest
 
 from judge.errors import SuiteError
 from judge.suites import load_suite
-from judge.suites.stats import compute_stats
+from judge.suites.validate import compute_stats
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 

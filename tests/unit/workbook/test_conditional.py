@@ -20,15 +20,15 @@ from openpyxl.styles.numbers import NumberFormat
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.conditional_formats import MAX_EVALUATED
-from judge.compare.cells.conditions import (
+from judge.compare.cells.options import range_spec
+from judge.compare.cells.sides import (
     NO_ANSWERS,
     Answers,
     ConditionAnswers,
     ConditionQuestions,
     Questions,
+    Side,
 )
-from judge.compare.cells.options import range_spec
-from judge.compare.cells.sides import Side
 from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.cli.facts import facts
+from judge.cli.compare import facts
 from judge.errors import WorkbookError
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange

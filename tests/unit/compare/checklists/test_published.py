@@ -14,10 +14,10 @@ from openpyxl.styles import Font
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.checklists.items import Item, Outcome, Reading, State
 from judge.compare.checklists.kinds import judge_item, words_of
-from judge.compare.checklists.published.ib_bench import has_value, is_colour, leaves
-from judge.compare.checklists.published.officebench import has_word, same_value
-from judge.compare.checklists.published.opencomputer import FormulaText
 from judge.compare.checklists.workspace import REPLY, Workspace, answer_of_folder
+from judge.compare.published.ib_bench import has_value, is_colour, leaves
+from judge.compare.published.officebench_items import has_word, same_value
+from judge.compare.published.opencomputer_items import FormulaText
 from judge.core.submission import Origin
 from judge.workbook.cell import CellRef, ComputedValues
 

@@ -10,7 +10,6 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.compare.checklists.published.skillsbench import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.attempt import (
     ERROR,
     FAILURE,
@@ -21,6 +20,7 @@ from judge.compare.published.skillsbench.attempt import (
     opened,
     polars_table,
 )
+from judge.compare.published.skillsbench.items import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.values import RECOVERED, gdp_answers
 from judge.compare.rules.published_error import PublishedError
 

@@ -9,7 +9,7 @@ import pytest
 
 from judge.compare.cells.comparison import CellGroup, Comparison, DifferenceClass, GroupShares
 from judge.compare.cells.computing import NoEngines, compare_files
-from judge.compare.cells.groups import judge_groups
+from judge.compare.cells.range_check import judge_groups
 from judge.compare.published.spreadsheetbench import ScriptError
 from judge.compare.published.spreadsheetbench2 import (
     ArrayText,

@@ -162,9 +162,9 @@ def test_no_other_pattern_comes_from_outside() -> None:
         if not re.match(r"[rbf]*[\"']", given[1])
     }
     assert found == {
-        ("compare/checklists/published/ib_bench.py", "before"),  # escaped
-        ("compare/checklists/published/officebench.py", "before"),  # escaped
-        ("compare/checklists/published/opencomputer.py", "before"),  # escaped
+        ("compare/published/ib_bench.py", "before"),  # escaped
+        ("compare/published/officebench_items.py", "before"),  # escaped
+        ("compare/published/opencomputer_items.py", "before"),  # escaped
         ("compare/rules/patterns.py", "pattern"),  # in a process of its own
         ("compare/values/agreement.py", "pattern"),  # escaped
     }

@@ -21,7 +21,7 @@ from judge.serve.boards.versions import NewBoard, compare_boards
 from judge.serve.catalog import set_phase_state
 from judge.serve.context import ServeOptions
 from judge.serve.store import tables as t
-from judge.serve.store.words import Level, PhaseState
+from judge.serve.store.tables import Level, PhaseState
 from judge.suites import load_suite
 from tests.unit.serve.boards.world import ACTOR, TASKS, World
 

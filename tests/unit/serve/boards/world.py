@@ -19,8 +19,7 @@ from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_sett
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import JudgingState, Kind, Lane, Level, Scope, Visibility
+from judge.serve.store.tables import JudgingState, Kind, Lane, Level, Scope, Visibility, new_id
 from tests.postgresql import new_sqlite
 from tests.same_thread_client import SameThreadClient
 

@@ -26,7 +26,7 @@ from judge.serve.catalog import (
 from judge.serve.operations.deliveries import body_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Level, PhaseState
+from judge.serve.store.tables import Level, PhaseState
 from tests.postgresql import new_database
 from tests.serve_house import ACTOR, SAMPLE, House, make_suite
 from tests.unit.serve.spine.test_rights import filled, routes

@@ -17,7 +17,7 @@ from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import set_phase_state
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.words import PhaseState, Role
+from judge.serve.store.tables import PhaseState, Role
 from tests.postgresql import new_database
 from tests.same_thread_client import SameThreadClient
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from judge.serve.catalog import set_phase_state
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import PhaseState
+from judge.serve.store.tables import PhaseState, new_id
 from tests.postgresql import new_database
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
 

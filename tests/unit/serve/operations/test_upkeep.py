@@ -18,14 +18,20 @@ from click.testing import CliRunner
 from judge.cli.serve import serve
 from judge.errors import StoreError, UsageError
 from judge.serve.operations import upkeep
-from judge.serve.operations.upkeep import back_up, dispute_outvoted, log_entries, restore, sweep
-from judge.serve.queue.checking import changed_revisions
+from judge.serve.operations.upkeep import (
+    back_up,
+    changed_revisions,
+    dispute_outvoted,
+    log_entries,
+    restore,
+    sweep,
+)
 from judge.serve.queue.leases import claim, enqueue
 from judge.serve.running import notify_service_manager
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import JudgingState, Lane
+from judge.serve.store.tables import JudgingState, Lane
 from tests.postgresql import new_database, new_postgresql_name
 from tests.serve_house import ACTOR, RIGHT, TASK, House, make_suite
 

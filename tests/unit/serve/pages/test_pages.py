@@ -12,7 +12,7 @@ import pytest
 from judge.serve.access.accounts import create_sign_in
 from judge.serve.boards.versions import NewBoard
 from judge.serve.context import ServeOptions
-from judge.serve.store.words import Level
+from judge.serve.store.tables import Level
 from tests.unit.serve.boards.world import ACTOR, TASKS, World
 
 HTML = {"Accept": "text/html"}

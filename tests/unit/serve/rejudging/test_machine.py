@@ -17,8 +17,7 @@ from judge.serve.rejudging.machine import Applying, Of, Opening, Scope
 from judge.serve.rejudging.service import diff_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import (
+from judge.serve.store.tables import (
     AccountKind,
     AccountState,
     DisputeState,
@@ -27,6 +26,7 @@ from judge.serve.store.words import (
     Lane,
     RejudgingState,
     Visibility,
+    new_id,
 )
 from tests.postgresql import new_database
 

@@ -10,12 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from judge.serve.catalog import name_role
-from judge.serve.queue.checking import faults_of
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.leases import FencedError, lose
 from judge.serve.rejudging.machine import OPEN
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.words import SuiteRole
+from judge.serve.store.tables import SuiteRole
 from tests.unit.serve.spine.world import ACTOR, LINES, World, furnish, typed_lines
 
 PEOPLE, ACTS = 6, 14

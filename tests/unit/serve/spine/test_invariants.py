@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from judge.errors import StoreError
 from judge.serve.boards.versions import NewBoard
-from judge.serve.queue.checking import faults_of
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.leases import (
     Claim,
     FencedError,
@@ -24,7 +24,7 @@ from judge.serve.queue.leases import (
     release,
 )
 from judge.serve.store import tables as t
-from judge.serve.store.words import JudgingState, Lane
+from judge.serve.store.tables import JudgingState, Lane
 from tests.unit.serve.spine.test_queue import in_order, queued, row_of, taken
 from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
 

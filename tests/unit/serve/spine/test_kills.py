@@ -35,7 +35,7 @@ from judge.serve.queue.leases import cancel, claim, fail, lose, release
 from judge.serve.queue.watching import return_leases
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database
-from judge.serve.store.words import JudgingState, Lane, Scope
+from judge.serve.store.tables import JudgingState, Lane, Scope
 from judge.suites import load_suite
 from tests.postgresql import PostgreSQL, new_postgresql_name, opened_database
 from tests.unit.serve.spine.test_queue import in_order, queued, row_of, taken

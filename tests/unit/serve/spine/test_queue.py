@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from judge.grading.store import RunDirectory
-from judge.serve.queue.checking import faults_of
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.conditions import make_environment
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions, _Running
 from judge.serve.queue.judging import CaseCounter, Judged, Scorers, _signature
@@ -39,8 +39,7 @@ from judge.serve.queue.watching import Watcher, return_leases
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, DatabaseGoneError
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import JudgingState, Kind, Lane
+from judge.serve.store.tables import JudgingState, Kind, Lane, new_id
 from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
 
 

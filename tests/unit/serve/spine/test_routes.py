@@ -22,7 +22,7 @@ from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, sqlite_url
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import Visibility
+from judge.serve.store.tables import Visibility
 from tests.unit.serve.spine.test_submitting import handed_in
 from tests.unit.serve.spine.world import ACTOR, ROLES, World, furnish
 

@@ -23,12 +23,12 @@ from judge.serve.access.rights import Viewer
 from judge.serve.api import submissions
 from judge.serve.api.limits import Rates, who
 from judge.serve.api.results import MAX_WAITS_OF_ONE
-from judge.serve.queue.checking import faults_of
+from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import PhaseState, Scope, Visibility
+from judge.serve.store.tables import PhaseState, Scope, Visibility
 from tests.unit.serve.spine.world import (
     ACTOR,
     FREE,

@@ -31,8 +31,16 @@ from judge.serve.queue.leases import Claim, claim, finish
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.tables import new_id
-from judge.serve.store.words import AccountKind, Lane, Level, Role, Scope, SuiteRole, Visibility
+from judge.serve.store.tables import (
+    AccountKind,
+    Lane,
+    Level,
+    Role,
+    Scope,
+    SuiteRole,
+    Visibility,
+    new_id,
+)
 from tests.postgresql import new_database, template_of
 from tests.same_thread_client import SameThreadClient
 

@@ -1,1 +1,0 @@
-"""The checks of published suites as items, in both readings, with one module for each suite."""
