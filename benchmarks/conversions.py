@@ -76,6 +76,10 @@ class Table:
             raise UnsureError
         return self._data.get((reference.min_row, reference.min_column))
 
+    def formula(self, reference: Reference) -> None:
+        """No cell of the sheet holds a formula."""
+        del reference
+
     def cells(self, reference: Reference) -> Cells:
         """Returns the values of a rectangle."""
         _, top, left, bottom, right = reference

@@ -20,6 +20,7 @@ from judge.recalc.conversions import (
     text_number,
 )
 from judge.recalc.criteria import Scalar, has_logical, is_number
+from judge.recalc.refusals import REFUSALS
 from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
@@ -163,6 +164,23 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
             evaluation.converted = True
             return VALUE
     raise UnsureError
+
+
+def _add_in(name: str) -> Function:
+    """A function of the former add-in, of which only the refusals are known here."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if name not in REFUSALS:
+            return _refusing_logical(evaluation, arguments)
+        values = [evaluation.scalar(argument) for argument in arguments]
+        if all(is_number(value) or value is None for value in values):
+            refused = evaluation.refusal(name, values)
+            if refused is not None:
+                evaluation.converted = True
+                return refused
+        return _refusing_logical(evaluation, arguments)
+
+    return call
 
 
 def _logical_payment(refused: ErrorValue, payments: int) -> Function:
@@ -358,7 +376,7 @@ def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
-    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
+    **{f"{prefix}{name}": _add_in(name) for name in ADD_IN for prefix in ("", "_XLFN.")},
     "XNPV": _logical_payment(NUM, 1),
     "XIRR": _logical_payment(VALUE, 0),
     "ODDFPRICE": _odd_first(of_yield=False),

@@ -28,9 +28,12 @@ from judge.recalc.conversions import UnsureError, date_number
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
+from judge.recalc.integers import INTEGER_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
-from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.refusals import REFUSALS
+from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation, Function
+from judge.recalc.shaping import SHAPING_FUNCTIONS
 from judge.recalc.texts import TEXT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
@@ -39,13 +42,15 @@ from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
+    **INTEGER_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
+    **SHAPING_FUNCTIONS,
 }
 
 MAX_CELLS = 2_000_000
@@ -63,13 +68,14 @@ array."""
 DEEPEST = 40
 """Longest chain of formulas, each computed here from the next one."""
 
-_CONVERTING = ADD_IN | frozenset(
+_CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_FUNCTIONS)).union(
     """
     TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY COUNTIF COUNTIFS
     SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN DPRODUCT DVAR DVARP
     DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
     LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
-    TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL
+    TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL GROUPBY PIVOTBY TRIMRANGE
+    FORMULATEXT
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
 """Formulas without ``&`` and without these functions are examined only after the engines'
@@ -84,6 +90,12 @@ _OF_DAYS = frozenset(
 )
 _MAY_BE_DATE = re.compile(
     r"\d.*[/:-]|[/:-].*\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE
+)
+
+
+_IN_FILES = re.compile(r"_xlfn\.|_xlws\.|_xlpm\.", re.IGNORECASE)
+_WRITTEN_OTHERWISE = re.compile(
+    r"[\[\"]|_xleta\.|_xlop\.|SINGLE\(|ANCHORARRAY\(|_xludf", re.IGNORECASE
 )
 
 
@@ -111,6 +123,7 @@ _MIXED = re.compile(
     r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR)\s*\("
     r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV|MEDIAN|MAX|MIN|PRODUCT|SUM|AVERAGE)"
     r"\s*\((?:[^()\"]*,)?\""
+    r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV)\s*\((?:[^()]*,)?\s*(?:TRUE|FALSE)\b"
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
     re.IGNORECASE,
 )
@@ -352,6 +365,23 @@ class OwnValues:
             raise UnsureError
         return self._plain(stored.get(key))
 
+    def formula(self, area: CellRange) -> str | None:
+        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+
+        Raises:
+            UnsureError: an array formula, or one that Excel writes otherwise than files do.
+        """
+        here = Reference(area.sheet, area.min_row, area.min_column, area.min_row, area.min_column)
+        cell = self._index.cell(CellRef(area.sheet, area.min_row, area.min_column))
+        if cell is None and any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
+            raise UnsureError
+        if cell is None:
+            return None
+        text = cell.formula or ""
+        if not text or cell.array_range is not None or _WRITTEN_OTHERWISE.search(text):
+            raise UnsureError
+        return f"={_IN_FILES.sub('', text.removeprefix('='))}"
+
     def _plain(self, value: CellValue) -> Scalar:
         """A constant as a formula sees it."""
         scalar = plain_scalar(value)
@@ -503,6 +533,9 @@ class _Values:
         if area.size != 1:
             raise UnsureError
         return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
+
+    def formula(self, reference: Reference) -> str | None:
+        return self._own.formula(self._own.named(reference, self._home))
 
     def cells(self, reference: Reference) -> Cells:
         cells = self.searched(reference)

@@ -55,6 +55,16 @@ def computed(
     return {cell.row: value for cell, value in result.values.items()}, engine, result.engines
 
 
+def test_the_text_of_a_formula_is_the_one_in_the_file() -> None:
+    shown = {f"A{row}": f"=_xlfn.FORMULATEXT(B{row + 3})" for row in (1, 2, 3)}
+    cells = {**shown, "B4": "=DAY(0)+_xlfn.DAYS(2,1)", "B5": 5, "B6": '=IF(B5,"_xlfn.",0)'}
+    rewritten = "=(DAY(0)-1)"
+    values, _, _ = computed(cells, dict.fromkeys((1, 2, 3), rewritten))
+    assert values[1] == "=DAY(0)+DAYS(2,1)"
+    assert values[2] == ErrorValue("#N/A")
+    assert values[3] == rewritten
+
+
 def test_arrays_that_engines_compute_differently_are_computed_here_afterwards() -> None:
     cells = {"A1": "=SUMPRODUCT(B1:B2,B1:B2>1)", "A2": "=SUM(B1:C2)", "A3": "=SUM(B1:B2)"}
     data = {"B1": 1, "B2": 2, "C1": True}
