@@ -530,6 +530,24 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
     return call
 
 
+def _size(*, rows: bool) -> Function:
+    """Computes ROWS and COLUMNS."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 1:
+            raise UnsureError
+        if isinstance(arguments[0], Reference):
+            _, top, left, bottom, right = arguments[0]
+            return bottom - top + 1 if rows else right - left + 1
+        cells = all_of(evaluation, arguments[0])
+        error = cells.values.get((0, 0)) if cells.size == 1 else None
+        if isinstance(error, ErrorValue):
+            return error
+        return cells.rows if rows else cells.columns
+
+    return call
+
+
 def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     if len(arguments) != 1:
         raise UnsureError
@@ -609,5 +627,7 @@ FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
     "SUMPRODUCT": _sumproduct,
     "_XLFN.TEXTJOIN": _textjoin,
     "_XLFN.PERCENTOF": _percentof,
+    "ROWS": _size(rows=True),
+    "COLUMNS": _size(rows=False),
     **{name: ArrayResult(function) for name, function in ARRAY_FUNCTIONS.items()},
 }

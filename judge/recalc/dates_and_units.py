@@ -98,6 +98,25 @@ def _part(place: int) -> Function:
     return of_values(1, 1, plain)
 
 
+def _clock(place: int) -> Function:
+    """Returns a Python function that computes HOUR, MINUTE or SECOND."""
+
+    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return number
+        if not 0 <= number < LAST_SERIAL + 1:
+            evaluation.converted = True
+            return NUM
+        seconds = number % 1 * 86_400
+        if abs(seconds % 1 - 0.5) < 0.01:
+            raise UnsureError  # it depends on the last digits which way Excel rounds them
+        whole = math.floor(seconds + 0.5) % 86_400
+        return (whole // 3600, whole // 60 % 60, whole % 60)[place]
+
+    return of_values(1, 1, plain)
+
+
 def _months_away(*, at_end: bool) -> Function:
     """Returns EDATE or EOMONTH, for the first days of 1900 and for dates beyond the calendar."""
 
@@ -391,5 +410,8 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),
+    "HOUR": _clock(0),
+    "MINUTE": _clock(1),
+    "SECOND": _clock(2),
     "CONVERT": _convert,
 }

@@ -33,7 +33,7 @@ from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.refusals import REFUSALS
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation, Function
-from judge.recalc.shaping import SHAPING_FUNCTIONS
+from judge.recalc.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.texts import TEXT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
@@ -75,7 +75,7 @@ _CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_F
     DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
     LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
     TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL GROUPBY PIVOTBY TRIMRANGE
-    FORMULATEXT
+    FORMULATEXT HOUR MINUTE SECOND
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
 """Formulas without ``&`` and without these functions are examined only after the engines'
@@ -294,6 +294,8 @@ class OwnValues:
     def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
             return int(value)  # as the reader and the engines' services do
+        if value == EMPTY:
+            return ErrorValue("#VALUE!")
         return 0 if value is None else value
 
     def correct(self, ref: CellRef, value: Scalar) -> None:

@@ -166,7 +166,6 @@ REFUSALS: Mapping[str, Refusal] = {
     "DB": _unless(_fixed, 4, 5),
     "DDB": _unless(_declining, 4, 5),
     "TIME": _unless(_time, 3, 3),
-    **dict.fromkeys(("HOUR", "MINUTE", "SECOND"), _unless(_is_day, 1, 1)),
     "WEEKDAY": _unless(lambda day, kind=1: _is_day(day) and math.trunc(kind) in _WEEKS, 1, 2),
     **dict.fromkeys(("ACOS", "ASIN"), _each(lambda x: abs(x) <= 1)),
     "ACOSH": _each(lambda x: x >= 1),

@@ -126,7 +126,7 @@ REFUSING_ERRORS = frozenset(
     NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
     STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
     DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    TIME HOUR MINUTE SECOND WEEKDAY DAYS360 UNICHAR
+    TIME WEEKDAY DAYS360 UNICHAR
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions of numbers that are left to engines, but not if one of their arguments is an error."""
@@ -539,6 +539,26 @@ def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
     return not value
 
 
+_ERROR_NUMBERS = {
+    "#NULL!": 1, "#DIV/0!": 2, "#VALUE!": 3, "#REF!": 4, "#NAME?": 5, "#NUM!": 6, "#N/A": 7,
+    "#GETTING_DATA": 8, "#SPILL!": 9, "#CALC!": 14,
+}  # fmt: skip
+
+
+def _error_type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 1:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    if not isinstance(value, ErrorValue):
+        return NA
+    if value.code not in _ERROR_NUMBERS:
+        raise UnsureError
+    if value == VALUE and isinstance(arguments[0], Reference):
+        raise UnsureError  # files have #VALUE! for some newer errors as well
+    evaluation.converted = evaluation.converted or value.code == "#CALC!"
+    return _ERROR_NUMBERS[value.code]
+
+
 def _is(test: Callable[[Scalar], bool]) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 1:
@@ -559,6 +579,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "MOD": _of_numbers(2, 2, _modulo),
     "POWER": of_values(2, 2, _raised),
     "LOG": of_values(1, 2, _logarithm_of),
+    "ERROR.TYPE": _error_type,
     "NOT": of_values(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),

@@ -1,7 +1,7 @@
 """Computes functions that cut, stack, wrap, split and group arrays. Pure.
 
 Sources: Microsoft's pages on these functions. A blank cell of a range stays blank in the result,
-which shows it as 0. Results without any value are left to engines.
+which shows it as 0.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar, is_number
 from judge.recalc.scalars import NA, NUM, VALUE, Evaluation, compared, rank
 from judge.workbook.cell import ErrorValue
+
+EMPTY = ErrorValue("#CALC!")
+"""The result of a function whose array has no values; files have #VALUE! for it."""
 
 Rows = list[list[Scalar]]
 
@@ -75,7 +78,10 @@ def _shaped(
         except _RefusedError as refused:
             evaluation.converted = True
             return single(refused.error)
-        if not rows or not rows[0] or len(rows) * len(rows[0]) > MAX_VALUES:
+        if not rows or not rows[0]:
+            evaluation.converted = True
+            return single(EMPTY)
+        if len(rows) * len(rows[0]) > MAX_VALUES:
             raise UnsureError
         return of_rows(rows)
 
@@ -102,8 +108,8 @@ def _part(*, taken: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
     def shape(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
         rows = _rows(evaluation, arguments[0])
         high, wide = (_option(evaluation, arguments, at) for at in (1, 2))
-        if not taken and ((high or 0) <= -len(rows) or (wide or 0) <= -len(rows[0])):
-            raise UnsureError
+        if not taken:
+            high, wide = max(high or 0, -len(rows)), max(wide or 0, -len(rows[0]))
         rows = cut(rows, high)
         return _turned(cut(_turned(rows), wide)) if rows else rows
 

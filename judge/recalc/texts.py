@@ -6,9 +6,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from judge.formulas.references import Reference
 from judge.formulas.tree import Missing, Node
-from judge.recalc.arrays import all_of, values_of
+from judge.recalc.arrays import all_of, reference_of, values_of
 from judge.recalc.conversions import UnsureError, round_half_up, text_number
 from judge.recalc.criteria import Scalar
 from judge.recalc.formats import fixed, formatted
@@ -115,9 +114,9 @@ def _valuetotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _formulatext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """FORMULATEXT: engines show the formula as it was rewritten for them."""
-    if len(arguments) != 1 or not isinstance(arguments[0], Reference):
+    if len(arguments) != 1:
         raise UnsureError
-    shown = evaluation.values.formula(arguments[0])
+    shown = evaluation.values.formula(reference_of(evaluation, arguments[0]))
     evaluation.converted = True
     return NA if shown is None else shown
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from judge.formulas.shapes import Call
 from judge.recalc.agreement import is_doubtful, same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
-from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
+from judge.recalc.trust import FIRST_CHANCE_OF_ERROR, PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellValue, ErrorValue
 
 MIN_CHANCE = 0.02
@@ -228,7 +228,7 @@ def _may_refuse(
     if not isinstance(office, ErrorValue) and quick.code in _OF_THE_ENGINE:
         return False
     return not any(call.is_of_arrays for call in calls) and all(
-        weight(trust, name, calls, quick) > 0 for name in PAIR_ENGINES
+        trust.chance(name, calls, is_error=True) >= FIRST_CHANCE_OF_ERROR for name in PAIR_ENGINES
     )
 
 

@@ -102,7 +102,7 @@ def test_an_error_of_both_quick_engines_counts_more_than_the_answer_of_libreoffi
 def test_errors_that_were_mostly_wrong_do_not_count_more() -> None:
     wrong = Record(2, 9, 2, 9)
     trust = TrustTable({"ABS": {LIBREOFFICE: Record(9, 9), PAIR_ENGINES[0]: wrong}}, {}, {})
-    votes = {LIBREOFFICE: 5, **dict.fromkeys(PAIR_ENGINES, NUM)}
+    votes: dict[str, CellValue] = {LIBREOFFICE: 5, **dict.fromkeys(PAIR_ENGINES, NUM)}
     chosen = winner(votes, calls("=ABS(A1)"), trust)
     assert chosen is not None
     assert chosen.value == 5
