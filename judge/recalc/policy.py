@@ -41,7 +41,6 @@ from judge.recalc.own import (
     Contents,
     corrected_values,
     followed_values,
-    is_of_mixed_arrays,
 )
 from judge.recalc.reduction import (
     is_ascii_only,
@@ -59,6 +58,7 @@ from judge.recalc.reduction import (
 )
 from judge.recalc.services import services_digest
 from judge.recalc.tables import Tables
+from judge.recalc.tried import is_of_mixed_arrays
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
 from judge.workbook.address import cell_key

@@ -16,7 +16,7 @@ from judge.recalc.conversions import (
 )
 from judge.recalc.criteria import Cells, Criterion, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
-from judge.recalc.own import is_of_mixed_arrays
+from judge.recalc.tried import is_of_mixed_arrays
 from judge.workbook.cell import ErrorValue
 
 NA, VALUE, NUM, DIV0 = (ErrorValue(code) for code in ("#N/A", "#VALUE!", "#NUM!", "#DIV/0!"))

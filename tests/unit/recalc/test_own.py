@@ -12,7 +12,7 @@ import pytest
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from judge.core.submission import Origin
-from judge.recalc import own
+from judge.recalc import own, tried
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
@@ -101,7 +101,7 @@ def test_shared_arrays_and_criteria_tell_true_from_1() -> None:
     ],
 )
 def test_kinds_of_formulas_that_are_tried_after_engines(formula: str, mixed: bool) -> None:
-    assert own.is_of_mixed_arrays(formula) is mixed
+    assert tried.is_of_mixed_arrays(formula) is mixed
 
 
 def test_a_conversion_needs_no_engine() -> None:
