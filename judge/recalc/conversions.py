@@ -178,7 +178,7 @@ def text_number(text: str) -> float | None:
 
 
 def _check_blanks(text: str) -> None:
-    """A date with blanks around it is no number, as cells of two workbooks that Excel saved show.
+    """A date with blanks around it is not a number, as cells of two of Excel's workbooks show.
 
     Raises:
         UnsureError: there is a blank on one side only.

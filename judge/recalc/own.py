@@ -302,7 +302,7 @@ class OwnValues:
         """The formula of the first cell of a rectangle, as Excel shows it; None without one.
 
         Raises:
-            UnsureError: an array formula, or one that Excel writes otherwise than files do.
+            UnsureError: an array formula, or one that Excel writes differently from files.
         """
         here = Reference(area.sheet, area.min_row, area.min_column, area.min_row, area.min_column)
         cell = self._index.cell(CellRef(area.sheet, area.min_row, area.min_column))

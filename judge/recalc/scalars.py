@@ -333,7 +333,7 @@ class Evaluation:
 
 
 def _is_accepted(text: str) -> bool:
-    """Whether a function of numbers and logical values accepts a text."""
+    """Whether a function of numbers and logical values accepts a string."""
     return text.upper() in ("TRUE", "FALSE") or text_number(text) is not None
 
 

@@ -218,10 +218,10 @@ def _wrapped(*, by_rows: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
 
 
 def _split(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
-    """TEXTSPLIT: splits a text at separators of columns, and of rows.
+    """TEXTSPLIT: splits text at separators of columns, and of rows.
 
     Raises:
-        UnsureError: separators that are empty or contain each other, or several texts.
+        UnsureError: separators that are empty or contain each other, or several strings.
     """
     value = evaluation.scalar(arguments[0])
     if isinstance(value, ErrorValue):

@@ -339,7 +339,7 @@ def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
 def _separators(
     text: str, separators: Sequence[str], *, ignores_case: bool
 ) -> list[tuple[int, int]]:
-    """Where separators start and end in a text, from left to right."""
+    """Where separators start and end in a string, from left to right."""
     if not text.isascii() and ignores_case:
         raise UnsureError
     if not all(separators) or any(
