@@ -142,22 +142,23 @@ def _chosen(*, columns: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
 
 def _trimmed(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     """TRIMRANGE: without the blank rows and columns at the edges."""
-    rows = _rows(evaluation, arguments[0])
-    for at in (1, 2):
+    cells = all_of(evaluation, arguments[0])
+    spans: list[range] = []
+    for at, size in ((1, cells.rows), (2, cells.columns)):
         ends = _option(evaluation, arguments, at, exact=True)
         ends = 3 if ends is None else ends
         if ends not in range(4):
             raise _RefusedError(VALUE)
-        filled = [
-            number for number, row in enumerate(rows) if any(value is not None for value in row)
-        ]
+        filled = [place[at - 1] for place in cells.values]
         if not filled:
             raise UnsureError
-        first = filled[0] if ends & 1 else 0
-        last = filled[-1] + 1 if ends & 2 else len(rows)
-        rows = _turned(rows[first:last])
+        last = max(filled) + 1 if ends & 2 else size
+        spans.append(range(min(filled) if ends & 1 else 0, last))
+    rows, columns = spans
+    if len(rows) * len(columns) > MAX_VALUES:
+        raise UnsureError
     evaluation.converted = True
-    return rows
+    return [[cells.values.get((row, column)) for column in columns] for row in rows]
 
 
 def _expanded(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
