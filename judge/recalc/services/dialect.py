@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|_xlfn\.(?:IM|BINOM\.DIST\.R)\w+|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|_xlfn\.BINOM\.DIST\.RANGE|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -283,10 +283,7 @@ def sure_forecast(arguments: list[str]) -> str | None:
     return sure_level(arguments) or forecast(6)(arguments)
 
 
-COMPLEX = ("IMCOSH", "IMCOT", "IMCSC", "IMCSCH", "IMSEC", "IMSECH", "IMSINH", "IMTAN")
-
 REWRITINGS: dict[str, Rewriting] = {
-    **{f"_XLFN.{name}": without_prefix(name) for name in COMPLEX},
     "_XLFN.BINOM.DIST.RANGE": without_prefix("B"),
     "_XLFN.FORECAST.ETS": forecast(5),
     "_XLFN.FORECAST.ETS.SEASONALITY": forecast(3),
