@@ -30,11 +30,11 @@ from judge.errors import WorkbookError
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import tree
-from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.explaining import address
-from judge.recalc.own import FUNCTIONS, Contents, own_values, plain_scalar
-from judge.recalc.scalars import Evaluation
+from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.criteria import Cells, Scalar
+from judge.recalc.functions.own import FUNCTIONS, Contents, own_values, plain_scalar
+from judge.recalc.functions.scalars import Evaluation
 from judge.workbook.address import parse_cell
 from judge.workbook.cell import CellRef, ErrorValue
 from judge.workbook.cell_values import written_controls
@@ -75,6 +75,10 @@ class Table:
         if reference.size != 1:
             raise UnsureError
         return self._data.get((reference.min_row, reference.min_column))
+
+    def formula(self, reference: Reference) -> None:
+        """No cell of the sheet holds a formula."""
+        del reference
 
     def cells(self, reference: Reference) -> Cells:
         """Returns the values of a rectangle."""

@@ -11,7 +11,7 @@ FORMUALIZER = "formualizer"
 FORMULAS = "formulas"
 
 JUDGE = "judge"
-"""The engine name of values that the judge computes itself (:mod:`judge.recalc.own`)."""
+"""The engine name of values that the judge computes itself (:mod:`judge.recalc.functions.own`)."""
 
 EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
 """Engines that are Python packages and run in the solutions' interpreter."""

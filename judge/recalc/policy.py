@@ -35,14 +35,14 @@ from judge.recalc.contract import (
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import (
+from judge.recalc.functions.own import (
     SUBTOTALS,
     Contents,
     corrected_values,
     followed_values,
-    is_of_mixed_arrays,
 )
+from judge.recalc.functions.tried import is_of_mixed_arrays
+from judge.recalc.names import JUDGE, Mode
 from judge.recalc.reduction import (
     is_ascii_only,
     last_rows,
@@ -121,7 +121,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 14
+RULES = 15
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500

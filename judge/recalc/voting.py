@@ -9,9 +9,12 @@
    wrong than right counts against its value.
 4. Engines that agree count as independent: their weights add up.
 5. An engine that was overruled in a cell has no vote in the cells that read that cell.
-6. The value with the greatest weight is taken. No value is taken if that weight is not positive, if
-   its lead over the next value is too small, or if only one engine gives it and that engine was
-   never measured with a function of the formula.
+6. If IronCalc and formualizer agree on an error but LibreOffice has another one, or a value where
+   theirs is #DIV/0!, #N/A or #NUM!, they win: LibreOffice reports the last error among several
+   arguments, and accepts arguments that Excel refuses.
+7. Otherwise the value with the greatest weight is taken. No value is taken if that weight is not
+   positive, if its lead over the next value is too small, or if only one engine gives it and that
+   engine was never measured with a function of the formula.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import NamedTuple
 from judge.formulas.shapes import Call
 from judge.recalc.agreement import is_doubtful, same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
-from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
+from judge.recalc.trust import FIRST_CHANCE_OF_ERROR, PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellValue, ErrorValue
 
 MIN_CHANCE = 0.02
@@ -175,6 +178,9 @@ def winner(
         instead: what the formula gives instead of an error, by
             :func:`judge.formulas.shapes.fallback`.
     """
+    refusal = _refusal(votes, calls, trust)
+    if refusal is not None:
+        return refusal
     votes = _without_unmeasured_errors(votes, calls, trust, instead)
     weights = {name: weight(trust, name, calls, vote, instead) for name, vote in votes.items()}
     ranked = ranked_candidates(votes, weights)
@@ -198,6 +204,32 @@ def winner(
     if len(first.engines) == 1 and not trust.is_measured(first.engines[0], calls):
         return None
     return first
+
+
+_OF_THE_ENGINE = frozenset(("#VALUE!", "#REF!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!"))
+"""Errors that may only show that a quick engine cannot do what LibreOffice can."""
+
+
+def _refusal(votes: Votes, calls: Sequence[Call], trust: TrustTable) -> Candidate | None:
+    """The error on which the quick engines agree, if it counts more than LibreOffice's answer."""
+    first, second = (votes.get(name) for name in PAIR_ENGINES)
+    office = votes.get(LIBREOFFICE)
+    if office is None or not _may_refuse(office, first, calls, trust):
+        return None
+    return Candidate(first, list(PAIR_ENGINES)) if first == second else None
+
+
+def _may_refuse(
+    office: CellValue, quick: CellValue, calls: Sequence[Call], trust: TrustTable
+) -> bool:
+    """Whether an error wins against LibreOffice's answer if both quick engines have it."""
+    if not isinstance(quick, ErrorValue) or office == quick:
+        return False
+    if not isinstance(office, ErrorValue) and quick.code in _OF_THE_ENGINE:
+        return False
+    return not any(call.is_of_arrays for call in calls) and all(
+        trust.chance(name, calls, is_error=True) >= FIRST_CHANCE_OF_ERROR for name in PAIR_ENGINES
+    )
 
 
 def _without_unmeasured_errors(
@@ -247,6 +279,8 @@ def is_settled(
     False does not mean that an answer can change it; to find out, the caller has to try all
     :func:`possible_votes`.
     """
+    if _may_be_refused(votes, calls, trust):
+        return False
     weights = {name: weight(trust, name, calls, vote, instead) for name, vote in votes.items()}
     ranked = ranked_candidates(votes, weights)
     if not ranked or not _keeps_its_voters(ranked[0], votes, calls, trust, instead):
@@ -259,6 +293,13 @@ def is_settled(
         first += min(0.0, *possible)
         second += max(0.0, *possible)
     return first - second >= LEAD
+
+
+def _may_be_refused(votes: Votes, calls: Sequence[Call], trust: TrustTable) -> bool:
+    """Whether the quick engines have, or may still get, an error that counts more than a value."""
+    given = [votes[name] for name in PAIR_ENGINES if name in votes] or [_new(0)[1]]
+    office = votes.get(LIBREOFFICE, _new(1)[0])
+    return all(_may_refuse(office, vote, calls, trust) for vote in given)
 
 
 def _keeps_its_voters(

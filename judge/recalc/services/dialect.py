@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|_xlfn\.BINOM\.DIST\.RANGE|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -249,6 +249,11 @@ def sure_level(arguments: list[str]) -> str | None:
     return f"IF(ISERROR({arguments[3]}+0),#VALUE!,{call})"
 
 
+def without_prefix(name: str) -> Rewriting:
+    """LibreOffice finds some functions in files only by its own name, without the prefix."""
+    return lambda arguments: f"{name}({','.join(arguments)})"
+
+
 def unknown_function(arguments: list[str]) -> str:
     """Google Sheets' placeholder for a function that Excel lacks is #NAME? in Excel."""
     del arguments
@@ -279,6 +284,7 @@ def sure_forecast(arguments: list[str]) -> str | None:
 
 
 REWRITINGS: dict[str, Rewriting] = {
+    "_XLFN.BINOM.DIST.RANGE": without_prefix("B"),
     "_XLFN.FORECAST.ETS": forecast(5),
     "_XLFN.FORECAST.ETS.SEASONALITY": forecast(3),
     "_XLFN.FORECAST.ETS.STAT": forecast(6),

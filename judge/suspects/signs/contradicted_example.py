@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from judge.console import counted
-from judge.recalc.conversions import UnsureError, text_number
+from judge.recalc.functions.conversions import UnsureError, text_number
 from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

@@ -7,16 +7,16 @@ from operator import ge, gt, le, lt
 import pytest
 
 from benchmarks.conversions import Conversion, computed, conversions, is_right
-from judge.recalc.conversions import (
+from judge.recalc.functions.conversions import (
     UnsureError,
     date_serial,
     general_text,
     number_text,
     text_number,
 )
-from judge.recalc.criteria import Cells, Criterion, Scalar, criterion, fits, matches
-from judge.recalc.formats import formatted
-from judge.recalc.own import is_of_mixed_arrays
+from judge.recalc.functions.criteria import Cells, Criterion, Scalar, criterion, fits, matches
+from judge.recalc.functions.formats import formatted
+from judge.recalc.functions.tried import is_of_mixed_arrays
 from judge.workbook.cell import ErrorValue
 
 NA, VALUE, NUM, DIV0 = (ErrorValue(code) for code in ("#N/A", "#VALUE!", "#NUM!", "#DIV/0!"))
@@ -120,6 +120,53 @@ def test_an_evaluation_leaves_unknown_formulas_to_engines() -> None:
 )
 def test_number_formats(number: float, code: str, text: str | ErrorValue) -> None:
     assert formatted(number, code) == text
+
+
+@pytest.mark.parametrize(
+    ("formula", "error"),
+    [
+        ("=CEILING(#N/A,#REF!)", NA),
+        ('=CEILING("x",#N/A)', VALUE),
+        ('=_xlfn.NORM.S.DIST(#N/A,"TRUE")', NA),
+        ("=1/0+#N/A", DIV0),
+        ("=ROUND(#N/A,#NUM!)", NA),
+        ("=_xlfn.REGEXTEST(#N/A,1)", NA),
+        ("=_xlfn.XLOOKUP(#N/A,A1:A3,A1:A3)", NA),
+        ("=_xlfn.XLOOKUP(2,A1:A3,B1:B2,,1)", VALUE),
+        ("=_xlfn.XMATCH(2,A1:A3,7)", VALUE),
+        ('=_xlfn.XMATCH("b*",A1:A3,2,2)', VALUE),
+        ("=DOLLARDE(1.02,0.5)", DIV0),
+        ("=EFFECT(0,4)", NUM),
+        ("=DB(-1,2,3,1)", NUM),
+        ("=TBILLPRICE(DATE(2008,3,31),DATE(2008,3,31),0.09)", NUM),
+        ("=PRICE(DATE(2008,2,15),DATE(2017,11,15),0.0575,0.065,100,3)", NUM),
+        ("=DISC(DATE(2008,2,15),DATE(2017,11,15),97,100,5)", NUM),
+        ("=COUPDAYS(DATE(2008,2,15),DATE(2017,11,15),5)", NUM),
+        ("=_xlfn.BINOM.DIST(3,2,0.5,TRUE)", NUM),
+        ("=TIME(-1,0,0)", NUM),
+        ("=WEEKDAY(1,4)", NUM),
+    ],
+)
+def test_refused_arguments_give_the_error_that_excel_gives(formula: str, error: ErrorValue) -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
+    assert computed(Conversion(formula, None, "", data)) == error
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["=CEILING(2,1)", "=TIME(1,2,3)", "=EFFECT(0.05,4)", "=DOLLARDE(1.02,16)", "=IFS(#N/A,1)"],
+)
+def test_accepted_arguments_are_left_to_engines(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {}))
+
+
+def test_a_date_with_blanks_around_it_is_no_number() -> None:
+    assert text_number("2024-01-10") == 45301
+    assert text_number(" 12 ") == 12
+    assert text_number(" 2024-01-10 ") is None
+    with pytest.raises(UnsureError):
+        text_number(" 2024-01-10")
 
 
 @pytest.mark.parametrize(
@@ -318,7 +365,7 @@ def test_other_lookups_are_left_to_engines() -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
     assert computed(Conversion("=_xlfn.XMATCH(2.5,A1:A3,1,-2)", None, "", data)) == 1
     for formula in (
-        "=_xlfn.XMATCH(2,A1:B3,1)", "=_xlfn.XLOOKUP(2,A1:A3,B1:B2,,1)", "=MATCH(2,A1:B3,0)",
+        "=_xlfn.XMATCH(2,A1:B3,1)", "=MATCH(2,A1:B3,0)",
         '=_xlfn.XMATCH("b*",A1:A3,2)', '=VLOOKUP(2,"Nothing",1)', "=LOOKUP(2,A1:A3,B1:B2)",
     ):  # fmt: skip
         with pytest.raises(UnsureError):

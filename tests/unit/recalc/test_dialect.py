@@ -49,6 +49,7 @@ from judge.recalc.services.package import Step, edit_formulas, prepare, renaming
         ("VLOOKUP(1,A1:B9,0,FALSE)", "#VALUE!"),
         ("VLOOKUP(1,A1:B9,2,0)", "VLOOKUP(1,A1:B9,2,0)"),
         ("DATE(2011,1,1)", "DATE(2011,1,1)"),
+        ("_xlfn.BINOM.DIST.RANGE(60,0.75,45,50)", "B(60,0.75,45,50)"),
         (
             '_xlfn.REGEXTEST(A1,"^a",1)',
             'NOT(ISNA(_xlfn.ORG.LIBREOFFICE.REGEX(A1,"(?i)"&("^a"))))',

@@ -12,8 +12,8 @@ import pytest
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from judge.core.submission import Origin
-from judge.recalc import own
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.recalc.functions import own, tried
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
@@ -55,6 +55,16 @@ def computed(
     return {cell.row: value for cell, value in result.values.items()}, engine, result.engines
 
 
+def test_the_text_of_a_formula_is_the_one_in_the_file() -> None:
+    shown = {f"A{row}": f"=_xlfn.FORMULATEXT(B{row + 3})" for row in (1, 2, 3)}
+    cells = {**shown, "B4": "=DAY(0)+_xlfn.DAYS(2,1)", "B5": 5, "B6": '=IF(B5,"_xlfn.",0)'}
+    rewritten = "=(DAY(0)-1)"
+    values, _, _ = computed(cells, dict.fromkeys((1, 2, 3), rewritten))
+    assert values[1] == "=DAY(0)+DAYS(2,1)"
+    assert values[2] == ErrorValue("#N/A")
+    assert values[3] == rewritten
+
+
 def test_arrays_that_engines_compute_differently_are_computed_here_afterwards() -> None:
     cells = {"A1": "=SUMPRODUCT(B1:B2,B1:B2>1)", "A2": "=SUM(B1:C2)", "A3": "=SUM(B1:B2)"}
     data = {"B1": 1, "B2": 2, "C1": True}
@@ -91,7 +101,7 @@ def test_shared_arrays_and_criteria_tell_true_from_1() -> None:
     ],
 )
 def test_kinds_of_formulas_that_are_tried_after_engines(formula: str, mixed: bool) -> None:
-    assert own.is_of_mixed_arrays(formula) is mixed
+    assert tried.is_of_mixed_arrays(formula) is mixed
 
 
 def test_a_conversion_needs_no_engine() -> None:

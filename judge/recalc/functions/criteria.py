@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from judge.recalc.conversions import UnsureError, number_text, text_number
+from judge.recalc.functions.conversions import UnsureError, number_text, text_number
 from judge.workbook.cell import ErrorValue
 
 Scalar = float | int | bool | str | ErrorValue | None

@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from judge.recalc.conversions import (
+from judge.recalc.functions.conversions import (
     LAST_SERIAL,
     UnsureError,
     day_parts,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Node
-from judge.recalc.conversions import (
+from judge.recalc.functions.conversions import (
     LAST_SERIAL,
     UnsureError,
     date_serial,
@@ -19,8 +19,9 @@ from judge.recalc.conversions import (
     day_parts,
     text_number,
 )
-from judge.recalc.criteria import Scalar, has_logical, is_number
-from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
+from judge.recalc.functions.criteria import Scalar, has_logical, is_number
+from judge.recalc.functions.refusals import REFUSALS
+from judge.recalc.functions.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
@@ -97,6 +98,25 @@ def _part(place: int) -> Function:
     return of_values(1, 1, plain)
 
 
+def _clock(place: int) -> Function:
+    """Returns a Python function that computes HOUR, MINUTE or SECOND."""
+
+    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return number
+        if not 0 <= number < LAST_SERIAL + 1:
+            evaluation.converted = True
+            return NUM
+        seconds = number % 1 * 86_400
+        if abs(seconds % 1 - 0.5) < 0.01:
+            raise UnsureError  # it depends on the last digits which way Excel rounds them
+        whole = math.floor(seconds + 0.5) % 86_400
+        return (whole // 3600, whole // 60 % 60, whole % 60)[place]
+
+    return of_values(1, 1, plain)
+
+
 def _months_away(*, at_end: bool) -> Function:
     """Returns EDATE or EOMONTH, for the first days of 1900 and for dates beyond the calendar."""
 
@@ -163,6 +183,23 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
             evaluation.converted = True
             return VALUE
     raise UnsureError
+
+
+def _add_in(name: str) -> Function:
+    """A function of the former add-in, of which only the refusals are known here."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if name not in REFUSALS:
+            return _refusing_logical(evaluation, arguments)
+        values = [evaluation.scalar(argument) for argument in arguments]
+        if all(is_number(value) or value is None for value in values):
+            refused = evaluation.refusal(name, values)
+            if refused is not None:
+                evaluation.converted = True
+                return refused
+        return _refusing_logical(evaluation, arguments)
+
+    return call
 
 
 def _logical_payment(refused: ErrorValue, payments: int) -> Function:
@@ -358,7 +395,7 @@ def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
-    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
+    **{f"{prefix}{name}": _add_in(name) for name in ADD_IN for prefix in ("", "_XLFN.")},
     "XNPV": _logical_payment(NUM, 1),
     "XIRR": _logical_payment(VALUE, 0),
     "ODDFPRICE": _odd_first(of_yield=False),
@@ -373,5 +410,8 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),
+    "HOUR": _clock(0),
+    "MINUTE": _clock(1),
+    "SECOND": _clock(2),
     "CONVERT": _convert,
 }

@@ -1,8 +1,9 @@
 """Computes some cells of a workbook here, instead of with an engine.
 
-A cell is computed here if its formula is understood (:mod:`judge.recalc.scalars`), every cell that
-it reads has a known value, and its value depends on a conversion or a criterion, which engines do
-differently from Excel. The limits are numbers of cells that are read and compared, not times.
+A cell is computed here if its formula is understood (:mod:`judge.recalc.functions.scalars`), every
+cell that it reads has a known value, and its value depends on a conversion or a criterion, which
+engines do differently from Excel. The limits are numbers of cells that are read and compared, not
+times.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
-import functools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,15 +23,18 @@ from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import Overruled, same_value
-from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.conversions import UnsureError, date_number
-from judge.recalc.counting import COUNTING_FUNCTIONS
-from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
-from judge.recalc.lookups import LOOKUP_FUNCTIONS
+from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
+from judge.recalc.functions.conversions import UnsureError, date_number
+from judge.recalc.functions.counting import COUNTING_FUNCTIONS
+from judge.recalc.functions.criteria import Cells, Scalar
+from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
+from judge.recalc.functions.integers import INTEGER_FUNCTIONS
+from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
+from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
+from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
+from judge.recalc.functions.texts import TEXT_FUNCTIONS
+from judge.recalc.functions.tried import may_convert
 from judge.recalc.names import JUDGE
-from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
-from judge.recalc.texts import TEXT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -39,13 +42,15 @@ from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
+    **INTEGER_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
+    **SHAPING_FUNCTIONS,
 }
 
 MAX_CELLS = 2_000_000
@@ -63,19 +68,6 @@ array."""
 DEEPEST = 40
 """Longest chain of formulas, each computed here from the next one."""
 
-_CONVERTING = ADD_IN | frozenset(
-    """
-    TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY COUNTIF COUNTIFS
-    SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN DPRODUCT DVAR DVARP
-    DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
-    LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
-    TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL
-    """.split()  # noqa: SIM905 - a list of ten lines says no more
-)
-"""Formulas without ``&`` and without these functions are examined only after the engines'
-answers."""
-
-
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
 """Functions that omit the cells that are subtotals themselves."""
 
@@ -87,63 +79,16 @@ _MAY_BE_DATE = re.compile(
 )
 
 
+_IN_FILES = re.compile(r"_xlfn\.|_xlws\.|_xlpm\.", re.IGNORECASE)
+_WRITTEN_OTHERWISE = re.compile(
+    r"[\[\"]|_xleta\.|_xlop\.|SINGLE\(|ANCHORARRAY\(|_xludf", re.IGNORECASE
+)
+
+
 def _may_count_days(formula: str) -> bool:
     """Whether a formula calls a function of dates, or contains a string that may be a date."""
     functions = traits(formula).functions
     return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
-
-
-@functools.lru_cache(maxsize=16_384)
-def _may_convert(formula: str) -> bool:
-    return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
-
-
-_MAY_BE_MIXED = frozenset(
-    """
-    SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
-    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT SUMX2MY2 SUMX2PY2 SUMXMY2 MDETERM MINVERSE MMULT MODE
-    MODE.SNGL VAR VARP VAR.S VAR.P STDEV STDEVP STDEV.S STDEV.P DEVSQ AVEDEV MEDIAN MAX MIN PRODUCT
-    SUM AVERAGE XNPV XIRR
-    """.split()  # noqa: SIM905 - as above
-)
-_MIXED = re.compile(
-    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE"
-    r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR)\s*\("
-    r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV|MEDIAN|MAX|MIN|PRODUCT|SUM|AVERAGE)"
-    r"\s*\((?:[^()\"]*,)?\""
-    r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
-    re.IGNORECASE,
-)
-_SUMPRODUCT = re.compile(r"\bSUMPRODUCT\s*\(", re.IGNORECASE)
-_COMPARISON = re.compile(r"[<>=]")
-_ARITHMETIC = re.compile(r"[-*+/]")
-
-
-@functools.lru_cache(maxsize=16_384)
-def is_of_mixed_arrays(formula: str) -> bool:
-    """Whether a formula may contain something that engines compute differently, or not at all.
-
-    These are array constants, arrays of logical values (which SUMPRODUCT does not count) and arrays
-    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
-    1, and subtotals of rows of which some are hidden.
-    """
-    if traits(formula).functions.isdisjoint(_MAY_BE_MIXED):
-        return False
-    return _MIXED.search(formula) is not None or _sums_comparisons(formula)
-
-
-def _sums_comparisons(formula: str) -> bool:
-    """Whether an argument of SUMPRODUCT may be a comparison that is not turned into a number."""
-    starts: set[int] = set()
-    line_end = 0
-    for call in _SUMPRODUCT.finditer(formula):
-        starts.add(call.end())
-        if call.end() >= line_end:  # otherwise the commas of its line were already added
-            line, _, _ = formula[call.end() :].partition("\n")
-            line_end = call.end() + len(line)
-            starts.update(call.end() + comma.end() for comma in re.finditer(",", line))
-    arguments = (formula[start:].partition(",")[0] for start in starts)
-    return any(_COMPARISON.search(text) and not _ARITHMETIC.search(text) for text in arguments)
 
 
 class Contents:
@@ -281,6 +226,8 @@ class OwnValues:
     def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
             return int(value)  # as the reader and the engines' services do
+        if value == EMPTY:
+            return ErrorValue("#VALUE!")
         return 0 if value is None else value
 
     def correct(self, ref: CellRef, value: Scalar) -> None:
@@ -352,6 +299,23 @@ class OwnValues:
             raise UnsureError
         return self._plain(stored.get(key))
 
+    def formula(self, area: CellRange) -> str | None:
+        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+
+        Raises:
+            UnsureError: an array formula, or one that Excel writes differently from files.
+        """
+        here = Reference(area.sheet, area.min_row, area.min_column, area.min_row, area.min_column)
+        cell = self._index.cell(CellRef(area.sheet, area.min_row, area.min_column))
+        if cell is None and any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
+            raise UnsureError
+        if cell is None:
+            return None
+        text = cell.formula or ""
+        if not text or cell.array_range is not None or _WRITTEN_OTHERWISE.search(text):
+            raise UnsureError
+        return f"={_IN_FILES.sub('', text.removeprefix('='))}"
+
     def _plain(self, value: CellValue) -> Scalar:
         """A constant as a formula sees it."""
         scalar = plain_scalar(value)
@@ -366,7 +330,7 @@ class OwnValues:
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
     ) -> tuple[Cells, bool]:
-        """An array that formulas share; see :meth:`judge.recalc.scalars.Values.kept_array`."""
+        """An array that formulas share; see :meth:`.scalars.Values.kept_array`."""
         if key not in self._kept_arrays:
             if self._kept_values > MAX_KEPT:
                 self._kept_arrays.clear()
@@ -503,6 +467,9 @@ class _Values:
         if area.size != 1:
             raise UnsureError
         return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
+
+    def formula(self, reference: Reference) -> str | None:
+        return self._own.formula(self._own.named(reference, self._home))
 
     def cells(self, reference: Reference) -> Cells:
         cells = self.searched(reference)
@@ -641,7 +608,7 @@ def own_values(
     own = OwnValues(contents, taken)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
-        if not _may_convert(cell.formula or "") and not suspects(ref):
+        if not may_convert(cell.formula or "") and not suspects(ref):
             continue
         try:
             values[ref] = own.converted(ref, cell)

@@ -14,16 +14,22 @@ from collections.abc import Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
-from judge.recalc.arrays import all_of
-from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.scalars import NA, VALUE, Evaluation, Function, compared, rank
+from judge.recalc.functions.arrays import all_of
+from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
+from judge.recalc.functions.scalars import NA, VALUE, Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
 """Largest array that is searched here, in values; on larger tables the engines agree."""
 
 REF = ErrorValue("#REF!")
+
+
+def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
+    """The error of a value that is looked up, or of an argument; engines may search anyway."""
+    evaluation.converted = True
+    return error
 
 
 def _cells(evaluation: Evaluation, node: Node) -> Cells:
@@ -114,7 +120,7 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     sought = _sought(evaluation, arguments[0])
     given = evaluation.scalar(arguments[2]) if len(arguments) == 3 else 1
     if isinstance(sought, ErrorValue):
-        return sought
+        return _refused(evaluation, sought)
     if isinstance(given, (str, ErrorValue)):
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
@@ -134,7 +140,7 @@ def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = _sought(evaluation, arguments[0])
     if isinstance(sought, ErrorValue):
-        return sought
+        return _refused(evaluation, sought)
     line = _line(_cells(evaluation, arguments[1]))
     results = _line(_cells(evaluation, arguments[-1]))
     if len(line) != len(results):
@@ -205,11 +211,18 @@ def _order(value: Scalar, other: Scalar) -> int:
 
 def _place(
     evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
-) -> int | None:
-    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it."""
+) -> int | ErrorValue | None:
+    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it.
+
+    #VALUE! if the modes are no modes, or do not go together.
+    """
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
-    if match not in (-1, 0, 1) or search not in (1, -1, 2, -2):
+    if match not in (-1, 0, 1, 2, 3) or search not in (1, -1, 2, -2):
+        return _refused(evaluation, VALUE)
+    if match > 1 and abs(search) > 1:
+        return _refused(evaluation, VALUE)  # a pattern is not found by a binary search
+    if match > 1:
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
     if any(isinstance(value, ErrorValue) for value in line):
@@ -255,15 +268,27 @@ def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = evaluation.scalar(arguments[0])
     if isinstance(sought, ErrorValue):
-        return sought
+        return _refused(evaluation, sought)
     at = _place(evaluation, arguments, sought, 4)
+    if isinstance(at, ErrorValue):
+        return at
+    searched, found = (_cells(evaluation, argument) for argument in arguments[1:3])
+    if searched.size > 1 and not _fits(searched, found):
+        return _refused(evaluation, VALUE)
     if at is None:
         is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
         return evaluation.scalar(arguments[3]) if is_given else NA
-    results = _line(_cells(evaluation, arguments[2]))
-    if len(results) != _cells(evaluation, arguments[1]).size:
+    results = _line(found)
+    if len(results) != searched.size:
         raise UnsureError
     return _given(results[at])
+
+
+def _fits(searched: Cells, found: Cells) -> bool:
+    """Whether the results of a look-up have as many rows, or columns, as the values searched."""
+    return (searched.columns == 1 and found.rows == searched.rows) or (
+        searched.rows == 1 and found.columns == searched.columns
+    )
 
 
 def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -271,8 +296,10 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = evaluation.scalar(arguments[0])
     if isinstance(sought, ErrorValue):
-        return sought
+        return _refused(evaluation, sought)
     at = _place(evaluation, arguments, sought, 2)
+    if isinstance(at, ErrorValue):
+        return at
     return NA if at is None else at + 1
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
@@ -25,10 +26,10 @@ from judge.formulas.tree import (
     Operation,
     Parameter,
 )
-from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
-from judge.recalc.dates_and_units import ADD_IN
-from judge.recalc.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
+from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
+from judge.recalc.functions.dates_and_units import ADD_IN
+from judge.recalc.functions.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -55,7 +56,7 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
             raise UnsureError  # Excel takes one of its cells
         return evaluation.values.cells(node)
     if isinstance(node, ArrayConstant):
-        return _of_rows([[_plain(value) for value in row] for row in node.rows])
+        return of_rows([[_plain(value) for value in row] for row in node.rows])
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     if isinstance(node, Operation):
@@ -157,7 +158,8 @@ def values_of(cells: Cells) -> Iterator[Scalar]:
     return map(cells.values.get, itertools.product(range(cells.rows), range(cells.columns)))
 
 
-def _of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
+def of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
+    """An array from its rows, which all have the same number of values."""
     filled = {
         (row, column): value
         for row, values in enumerate(rows)
@@ -222,10 +224,9 @@ def widened(cells: Cells, row: int, column: int) -> Scalar:
 
 
 def _called(evaluation: Evaluation, node: Call) -> Cells:
-    of_arrays = ARRAY_FUNCTIONS.get(node.name)
-    if of_arrays is not None:
-        return of_arrays(evaluation, node.arguments)
     function = evaluation.functions.get(node.name)
+    if isinstance(function, ArrayResult):
+        return function.cells(evaluation, node.arguments)
     name = PREFIX.sub("", node.name).upper()
     if function is None or (name in CHOOSING and not evaluation.of_arrays):
         raise UnsureError
@@ -283,6 +284,9 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
         else:
             cells = array_of(evaluation, argument)
             if cells.size == 1 and not isinstance(argument, ArrayConstant):
+                # Some engines do not count TRUE and FALSE that are written in the formula.
+                written = isinstance(argument, Constant) and isinstance(argument.value, bool)
+                evaluation.converted = evaluation.converted or written
                 values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
                 continue
         found = [value for _, value in cells.in_order]
@@ -399,7 +403,7 @@ def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 _ETA = "_XLETA."
 
 
-def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
+def lambda_of(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
     """A Python function that computes a LAMBDA, or a named function that is passed instead."""
     if isinstance(node, Parameter) and node.name.startswith(_ETA):
         return _of_function(node.name.removeprefix(_ETA), parameters)
@@ -432,7 +436,8 @@ def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[C
     return call
 
 
-def _one(cells: Cells) -> Scalar:
+def one_of(cells: Cells) -> Scalar:
+    """The only value of an array; raises UnsureError if it has several."""
     if cells.size != 1:
         raise UnsureError  # an array within an array is #CALC!
     return cells.values.get((0, 0))
@@ -441,17 +446,17 @@ def _one(cells: Cells) -> Scalar:
 def _filled(rows: int, columns: int, values: Sequence[Scalar]) -> Cells:
     if rows * columns > MAX_VALUES:
         raise UnsureError
-    return _of_rows([values[row * columns : (row + 1) * columns] for row in range(rows)])
+    return of_rows([values[row * columns : (row + 1) * columns] for row in range(rows)])
 
 
 def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     parts = [all_of(evaluation, argument) for argument in arguments[:-1]]
-    call = _lambda(arguments[-1], len(parts))
+    call = lambda_of(arguments[-1], len(parts))
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if any((part.rows, part.columns) != (rows, columns) for part in parts):
         raise UnsureError
     groups = zip(*map(values_of, parts), strict=True)
-    results = [_one(call(evaluation, [*map(single, values)])) for values in groups]
+    results = [one_of(call(evaluation, [*map(single, values)])) for values in groups]
     return _filled(rows, columns, results)
 
 
@@ -459,7 +464,7 @@ def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cel
     """The array of REDUCE or SCAN, and the accumulated result after each of its values."""
     if len(arguments) != 3 or isinstance(arguments[0], Missing):
         raise UnsureError
-    cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)
+    cells, call = all_of(evaluation, arguments[1]), lambda_of(arguments[2], 2)
     steps = [all_of(evaluation, arguments[0])]
     for value in values_of(cells):
         steps.append(call(evaluation, [steps[-1], single(value)]))
@@ -472,7 +477,7 @@ def _reduce(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 def _scan(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     cells, steps = _accumulated(evaluation, arguments)
-    return _filled(cells.rows, cells.columns, [*map(_one, steps)])
+    return _filled(cells.rows, cells.columns, [*map(one_of, steps)])
 
 
 def _by_line(*, rows: bool) -> ArrayFunction:
@@ -481,7 +486,7 @@ def _by_line(*, rows: bool) -> ArrayFunction:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         if len(arguments) != 2:
             raise UnsureError
-        cells, call = all_of(evaluation, arguments[0]), _lambda(arguments[1], 1)
+        cells, call = all_of(evaluation, arguments[0]), lambda_of(arguments[1], 1)
         values = [*values_of(cells)]
         wide = cells.columns
         lines = (
@@ -489,7 +494,7 @@ def _by_line(*, rows: bool) -> ArrayFunction:
             if rows
             else [_filled(cells.rows, 1, values[at::wide]) for at in range(wide)]
         )
-        results = [_one(call(evaluation, [line])) for line in lines]
+        results = [one_of(call(evaluation, [line])) for line in lines]
         return _filled(len(results), 1, results) if rows else _filled(1, len(results), results)
 
     return call
@@ -501,11 +506,11 @@ def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     rows, columns = (_whole(evaluation, argument) for argument in arguments[:2])
     if rows < 1 or columns < 1:
         raise UnsureError
-    call = _lambda(arguments[2], 2)
+    call = lambda_of(arguments[2], 2)
     places = itertools.product(range(1, rows + 1), range(1, columns + 1))
     if rows * columns > MAX_VALUES:
         raise UnsureError
-    results = [_one(call(evaluation, [single(row), single(column)])) for row, column in places]
+    results = [one_of(call(evaluation, [single(row), single(column)])) for row, column in places]
     return _filled(rows, columns, results)
 
 
@@ -521,6 +526,24 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
             raise UnsureError
         numbers = [*range(first, last + 1)]
         return _filled(len(numbers), 1, numbers) if rows else _filled(1, len(numbers), numbers)
+
+    return call
+
+
+def _size(*, rows: bool) -> Function:
+    """Computes ROWS and COLUMNS."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 1:
+            raise UnsureError
+        if isinstance(arguments[0], Reference):
+            _, top, left, bottom, right = arguments[0]
+            return bottom - top + 1 if rows else right - left + 1
+        cells = all_of(evaluation, arguments[0])
+        error = cells.values.get((0, 0)) if cells.size == 1 else None
+        if isinstance(error, ErrorValue):
+            return error
+        return cells.rows if rows else cells.columns
 
     return call
 
@@ -567,6 +590,22 @@ def _line_of(*, rows: bool) -> ArrayFunction:
 
 ArrayFunction = Callable[[Evaluation, Sequence[Node]], Cells]
 
+
+@dataclass(frozen=True, slots=True)
+class ArrayResult:
+    """A function whose result is an array; where one value is expected, it is the only one.
+
+    Attributes:
+        cells: computes the array.
+    """
+
+    cells: ArrayFunction
+
+    def __call__(self, evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        """Computes the only value of the array; raises UnsureError if there are several."""
+        return one_of(self.cells(evaluation, arguments))
+
+
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
     "_XLFN.LET": _let,
     "_XLFN.MAP": _map,
@@ -584,18 +623,11 @@ ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
 }
 
 
-def _first(function: ArrayFunction) -> Function:
-    """Adapts a function of arrays for formulas that expect a single value."""
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        return _one(function(evaluation, arguments))
-
-    return call
-
-
 FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
     "SUMPRODUCT": _sumproduct,
     "_XLFN.TEXTJOIN": _textjoin,
     "_XLFN.PERCENTOF": _percentof,
-    **{name: _first(function) for name, function in ARRAY_FUNCTIONS.items()},
+    "ROWS": _size(rows=True),
+    "COLUMNS": _size(rows=False),
+    **{name: ArrayResult(function) for name, function in ARRAY_FUNCTIONS.items()},
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import ArrayConstant, Constant, Missing, Node, Operation
-from judge.recalc.arrays import (
+from judge.recalc.functions.arrays import (
     MAX_VALUES,
     all_of,
     array_of,
@@ -20,8 +20,8 @@ from judge.recalc.arrays import (
     typed_number,
     values_of,
 )
-from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import (
+from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.criteria import (
     Cells,
     Matches,
     Scalar,
@@ -33,7 +33,7 @@ from judge.recalc.criteria import (
     numbers_of,
     table_rows,
 )
-from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
+from judge.recalc.functions.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
-from judge.formulas.tree import Node
-from judge.recalc.conversions import UnsureError, round_half_up, text_number
-from judge.recalc.criteria import Scalar
-from judge.recalc.formats import fixed, formatted
-from judge.recalc.scalars import MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function, of_values
+from judge.formulas.tree import Missing, Node
+from judge.recalc.functions.arrays import all_of, reference_of, values_of
+from judge.recalc.functions.conversions import UnsureError, round_half_up, text_number
+from judge.recalc.functions.criteria import Scalar
+from judge.recalc.functions.formats import fixed, formatted
+from judge.recalc.functions.scalars import (
+    MAX_TEXT_CHARS,
+    NA,
+    VALUE,
+    Evaluation,
+    Function,
+    of_values,
+)
 from judge.workbook.cell import ErrorValue
 from judge.workbook.number_formats import is_date_format
 
@@ -110,6 +119,15 @@ def _valuetotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return '"' + text.replace('"', '""') + '"' if form and isinstance(value, str) else text
 
 
+def _formulatext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """FORMULATEXT: engines show the formula as it was rewritten for them."""
+    if len(arguments) != 1:
+        raise UnsureError
+    shown = evaluation.values.formula(reference_of(evaluation, arguments[0]))
+    evaluation.converted = True
+    return NA if shown is None else shown
+
+
 def _t(evaluation: Evaluation, value: Scalar) -> Scalar:
     del evaluation
     return value if isinstance(value, str) else ""
@@ -174,7 +192,7 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
     text = evaluation.text(value)
     if not text:
-        return VALUE
+        return _refused(evaluation, VALUE)
     try:
         number = text[0].encode(evaluation.values.charset)[0]
     except UnicodeEncodeError:
@@ -275,22 +293,77 @@ def _limited(text: str) -> str:
 
 
 def _beside_separator(*, before: bool) -> Function:
-    """Returns TEXTBEFORE or TEXTAFTER, for one separator and without their other options."""
+    """TEXTBEFORE and TEXTAFTER.
 
-    def plain(evaluation: Evaluation, value: Scalar, mark: Scalar, nth: Scalar = 1) -> Scalar:
-        text, separator = evaluation.text(value), evaluation.text(mark)
-        number = evaluation.number(nth)
-        if isinstance(number, ErrorValue) or not separator or not number.is_integer() or not number:
-            raise UnsureError
-        if abs(number) > len(text):
-            raise UnsureError
-        parts = text.split(separator)
-        at = int(number) if number > 0 else len(parts) + int(number)
-        if not 1 <= at < len(parts):
-            return NA
-        return separator.join(parts[:at] if before else parts[at:])
+    Raises:
+        UnsureError: Microsoft's pages do not say how separators are counted that overlap.
+    """
 
-    return of_values(2, 3, plain)
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if not 2 <= len(arguments) <= 6:
+            raise UnsureError
+        value = evaluation.scalar(arguments[0])
+        marks = list(values_of(all_of(evaluation, arguments[1])))
+        numbers = [1.0, 0.0, 0.0]
+        options = [
+            default if isinstance(node, Missing) else evaluation.scalar(node)
+            for default, node in zip(numbers, arguments[2:5], strict=False)
+        ]
+        for given in (value, *marks, *options):
+            if isinstance(given, ErrorValue):
+                return _refused(evaluation, given)
+        text, separators = evaluation.text(value), [evaluation.text(mark) for mark in marks]
+        _units(text)
+        for at, option in enumerate(options):
+            number = evaluation.number(option)
+            if isinstance(number, ErrorValue):
+                return _refused(evaluation, number)
+            numbers[at] = number
+        nth, ignores_case, at_end = map(math.floor, numbers)
+        if not text:
+            raise UnsureError
+        is_beyond = bool(options) and abs(nth) * min(map(len, separators)) > len(text)
+        if not nth or is_beyond or ignores_case not in (0, 1) or at_end not in (0, 1):
+            return _refused(evaluation, VALUE)
+        found = _separators(text, separators, ignores_case=bool(ignores_case))
+        if at_end:
+            found = [*found, (len(text), len(text))] if nth > 0 else [(0, 0), *found]
+        if abs(nth) > len(found):
+            is_given = len(arguments) == 6 and not isinstance(arguments[5], Missing)
+            return evaluation.scalar(arguments[5]) if is_given else _refused(evaluation, NA)
+        start, end = found[nth - 1 if nth > 0 else nth]
+        return text[:start] if before else text[end:]
+
+    return call
+
+
+def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
+    """The error for an argument; engines differ in what they accept."""
+    evaluation.converted = True
+    return error
+
+
+def _separators(
+    text: str, separators: Sequence[str], *, ignores_case: bool
+) -> list[tuple[int, int]]:
+    """Where separators start and end in a string, from left to right."""
+    if not text.isascii() and ignores_case:
+        raise UnsureError
+    if not all(separators) or any(
+        len(one) > 1 and (one in other or _overlaps(one, other))
+        for number, one in enumerate(separators)
+        for place, other in enumerate(separators)
+        if place != number or _overlaps(one, one)
+    ):
+        raise UnsureError
+    pattern = "|".join(map(re.escape, separators))
+    flags = re.IGNORECASE if ignores_case else re.NOFLAG
+    return [match.span() for match in re.finditer(pattern, text, flags)]
+
+
+def _overlaps(one: str, other: str) -> bool:
+    """Whether a proper end of one string is the beginning of another."""
+    return any(other.startswith(one[size:]) for size in range(1, len(one)))
 
 
 _UNESCAPED = frozenset("-_.")
@@ -371,6 +444,7 @@ TEXT_FUNCTIONS: dict[str, Function] = {
     "_XLFN.VALUETOTEXT": _valuetotext,
     "FIXED": of_values(1, 3, _fixed),
     "DOLLAR": of_values(1, 2, _dollar),
+    "_XLFN.FORMULATEXT": _formulatext,
     "T": of_values(1, 1, _t),
     "CONCATENATE": of_values(1, 255, _concatenate),
     "_XLFN.CONCAT": of_values(1, 254, _concatenate),

@@ -169,9 +169,22 @@ def text_number(text: str) -> float | None:
     number = _signed(shown)
     if number is None:
         number = date_number(shown)
+        if number is not None and shown != text:
+            _check_blanks(text)
+            return None
     if number is None and not _is_no_number(shown):
         raise UnsureError
     return number
+
+
+def _check_blanks(text: str) -> None:
+    """A date with blanks around it is not a number, as cells of two of Excel's workbooks show.
+
+    Raises:
+        UnsureError: there is a blank on one side only.
+    """
+    if not text.startswith(" ") or not text.endswith(" "):
+        raise UnsureError
 
 
 def _signed(text: str) -> float | None:

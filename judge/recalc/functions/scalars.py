@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
 from judge.formulas.tree import (
     Call,
@@ -25,13 +26,14 @@ from judge.formulas.tree import (
     Operation,
     Parameter,
 )
-from judge.recalc.conversions import (
+from judge.recalc.functions.conversions import (
     UnsureError,
     number_text,
     round_half_up,
     text_number,
 )
-from judge.recalc.criteria import Cells, Scalar, is_number, text_order
+from judge.recalc.functions.criteria import Cells, Scalar, is_number, text_order
+from judge.recalc.functions.refusals import REFUSALS
 from judge.workbook.cell import ErrorValue
 
 VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
@@ -70,6 +72,14 @@ class Values(Protocol):
         """The value of one cell; raises UnsureError if the value is not known."""
         ...
 
+    def formula(self, reference: Reference) -> str | None:
+        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+
+        Raises:
+            UnsureError: it is not known how Excel shows the formula.
+        """
+        ...
+
     def cells(self, reference: Reference) -> Cells:
         """The values of a rectangle for a function that reads all of them.
 
@@ -101,6 +111,30 @@ class Values(Protocol):
             UnsureError: one of these calls is only a part of a formula.
         """
         ...
+
+
+REFUSING_ERRORS = frozenset(
+    """
+    ACOS ACOSH ACOT ACOTH ASIN ASINH ATAN ATAN2 ATANH COS COSH COT COTH CSC CSCH SEC SECH SIN SINH
+    TAN TANH DEGREES RADIANS EXP LN LOG10 SIGN EVEN ODD CEILING CEILING.MATH CEILING.PRECISE
+    ISO.CEILING FLOOR FLOOR.MATH FLOOR.PRECISE ROUNDDOWN ROUNDUP TRUNC MROUND SQRTPI ROMAN
+    BETA.DIST BETADIST BETA.INV BETAINV BINOM.DIST BINOMDIST BINOM.DIST.RANGE BINOM.INV CRITBINOM
+    CHISQ.DIST CHISQ.DIST.RT CHIDIST CHISQ.INV CHISQ.INV.RT CHIINV CONFIDENCE CONFIDENCE.NORM
+    CONFIDENCE.T EXPON.DIST EXPONDIST F.DIST F.DIST.RT FDIST F.INV F.INV.RT FINV FISHER FISHERINV
+    GAMMA GAMMA.DIST GAMMADIST GAMMA.INV GAMMAINV GAMMALN GAMMALN.PRECISE GAUSS HYPGEOM.DIST
+    HYPGEOMDIST LOGNORM.DIST LOGNORMDIST LOGNORM.INV LOGINV NEGBINOM.DIST NEGBINOMDIST NORM.DIST
+    NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
+    STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
+    DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
+    TIME WEEKDAY DAYS360 UNICHAR
+    """.split()  # noqa: SIM905 - a list of twenty lines says no more
+)
+"""Functions of numbers that are left to engines, but not if one of their arguments is an error."""
+
+_OF_TEXT = frozenset(
+    ("PROPER", "ARABIC", "DECIMAL", "REGEXTEST", "REGEXEXTRACT", "REGEXREPLACE", "TEXTSPLIT")
+)
+"""The same for functions that accept text."""
 
 
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
@@ -203,18 +237,58 @@ class Evaluation:
         if isinstance(node, Operation):
             operands = [self.scalar(operand) for operand in node.operands]
             return self.operation(node.operator, operands)
-        function = self.functions.get(node.name) if isinstance(node, Call) else None
-        if function is None or not isinstance(node, Call):
+        if not isinstance(node, Call):
             raise UnsureError
-        return function(self, node.arguments)
+        function = self.functions.get(node.name)
+        return self._refused(node) if function is None else function(self, node.arguments)
+
+    def _refused(self, node: Call) -> Scalar:
+        """The error of a function that is left to engines, if Excel refuses its arguments.
+
+        It is the first error among the arguments, while LibreOffice returns the last one; text that
+        is not a number counts as one.
+
+        Raises:
+            UnsureError: Excel may accept the arguments.
+        """
+        name = PREFIX.sub("", node.name).upper()
+        if name not in REFUSING_ERRORS and name not in _OF_TEXT:
+            raise UnsureError
+        refused: ErrorValue | None = None
+        values = [self.scalar(argument) for argument in node.arguments]
+        for value in values:
+            if isinstance(value, ErrorValue):
+                refused = refused or value
+            elif isinstance(value, str) and name not in _OF_TEXT and not _is_accepted(value):
+                refused = refused or VALUE
+        refused = refused or self.refusal(name, values)
+        if refused is None:
+            raise UnsureError
+        self.converted = True
+        return refused
+
+    def refusal(self, name: str, values: Sequence[Scalar]) -> ErrorValue | None:
+        """The error of a function that refuses some numbers; None if it is not known to.
+
+        Args:
+            name: the function, without a prefix.
+            values: its arguments, none an error.
+        """
+        rule = REFUSALS.get(name)
+        if rule is None:
+            return None
+        numbers = [self.number(value) for value in values]
+        plain = [number for number in numbers if not isinstance(number, ErrorValue)]
+        return rule(plain) if len(plain) == len(numbers) else None
 
     def operation(self, operator: str, operands: Sequence[Scalar]) -> Scalar:
         """Applies an operator to its operands."""
         if operator == "+" and len(operands) == 1:
             return operands[0]
-        for operand in operands:
-            if isinstance(operand, ErrorValue):
-                return operand
+        errors = [operand for operand in operands if isinstance(operand, ErrorValue)]
+        if errors:
+            self.converted = self.converted or len(errors) > 1  # LibreOffice returns the last one
+            return errors[0]
         if operator == "&":
             return self._joined(operands)
         if operator in _COMPARISONS:
@@ -256,6 +330,11 @@ class Evaluation:
         self.converted = True
         number = text_number(value)
         return VALUE if number is None else number
+
+
+def _is_accepted(text: str) -> bool:
+    """Whether a function of numbers and logical values accepts a string."""
+    return text.upper() in ("TRUE", "FALSE") or text_number(text) is not None
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
@@ -347,6 +426,7 @@ def of_values(least: int, most: int, plain: _Plain) -> Function:
         values = [evaluation.scalar(argument) for argument in arguments]
         for value in values:
             if isinstance(value, ErrorValue):
+                evaluation.converted = evaluation.converted or len(values) > 1
                 return value
         return plain(evaluation, *values)
 
@@ -459,6 +539,26 @@ def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
     return not value
 
 
+_ERROR_NUMBERS = {
+    "#NULL!": 1, "#DIV/0!": 2, "#VALUE!": 3, "#REF!": 4, "#NAME?": 5, "#NUM!": 6, "#N/A": 7,
+    "#GETTING_DATA": 8, "#SPILL!": 9, "#CALC!": 14,
+}  # fmt: skip
+
+
+def _error_type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 1:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    if not isinstance(value, ErrorValue):
+        return NA
+    if value.code not in _ERROR_NUMBERS:
+        raise UnsureError
+    if value == VALUE and isinstance(arguments[0], Reference):
+        raise UnsureError  # files have #VALUE! for some newer errors as well
+    evaluation.converted = evaluation.converted or value.code == "#CALC!"
+    return _ERROR_NUMBERS[value.code]
+
+
 def _is(test: Callable[[Scalar], bool]) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 1:
@@ -479,6 +579,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "MOD": _of_numbers(2, 2, _modulo),
     "POWER": of_values(2, 2, _raised),
     "LOG": of_values(1, 2, _logarithm_of),
+    "ERROR.TYPE": _error_type,
     "NOT": of_values(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),

@@ -1,0 +1,1 @@
+"""Functions of Excel that are computed here, next to the engines or after them."""

@@ -1,0 +1,80 @@
+"""Which formulas are computed here at all, next to the engines or after them. Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from judge.formulas.functions import PREFIX
+from judge.formulas.traits import traits
+from judge.recalc.functions.dates_and_units import ADD_IN
+from judge.recalc.functions.integers import INTEGER_FUNCTIONS
+from judge.recalc.functions.refusals import REFUSALS
+
+_CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_FUNCTIONS)).union(
+    """
+    TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY COUNTIF COUNTIFS
+    SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN DPRODUCT DVAR DVARP
+    DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
+    LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
+    TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL GROUPBY PIVOTBY TRIMRANGE
+    FORMULATEXT HOUR MINUTE SECOND
+    """.split()  # noqa: SIM905 - a list of ten lines says no more
+)
+"""Formulas without ``&`` and without these functions are examined only after the engines'
+answers."""
+
+
+@functools.lru_cache(maxsize=16_384)
+def may_convert(formula: str) -> bool:
+    """Whether a formula is tried before the engines are asked."""
+    return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
+
+
+_MAY_BE_MIXED = frozenset(
+    """
+    SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
+    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT SUMX2MY2 SUMX2PY2 SUMXMY2 MDETERM MINVERSE MMULT MODE
+    MODE.SNGL VAR VARP VAR.S VAR.P STDEV STDEVP STDEV.S STDEV.P DEVSQ AVEDEV MEDIAN MAX MIN PRODUCT
+    SUM AVERAGE XNPV XIRR
+    """.split()  # noqa: SIM905 - as above
+)
+_MIXED = re.compile(
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE"
+    r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR)\s*\("
+    r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV|MEDIAN|MAX|MIN|PRODUCT|SUM|AVERAGE)"
+    r"\s*\((?:[^()\"]*,)?\""
+    r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV)\s*\((?:[^()]*,)?\s*(?:TRUE|FALSE)\b"
+    r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
+    re.IGNORECASE,
+)
+_SUMPRODUCT = re.compile(r"\bSUMPRODUCT\s*\(", re.IGNORECASE)
+_COMPARISON = re.compile(r"[<>=]")
+_ARITHMETIC = re.compile(r"[-*+/]")
+
+
+@functools.lru_cache(maxsize=16_384)
+def is_of_mixed_arrays(formula: str) -> bool:
+    """Whether a formula may contain something that engines compute differently, or not at all.
+
+    These are array constants, arrays of logical values (which SUMPRODUCT does not count) and arrays
+    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
+    1, and subtotals of rows of which some are hidden.
+    """
+    if traits(formula).functions.isdisjoint(_MAY_BE_MIXED):
+        return False
+    return _MIXED.search(formula) is not None or _sums_comparisons(formula)
+
+
+def _sums_comparisons(formula: str) -> bool:
+    """Whether an argument of SUMPRODUCT may be a comparison that is not turned into a number."""
+    starts: set[int] = set()
+    line_end = 0
+    for call in _SUMPRODUCT.finditer(formula):
+        starts.add(call.end())
+        if call.end() >= line_end:  # otherwise the commas of its line were already added
+            line, _, _ = formula[call.end() :].partition("\n")
+            line_end = call.end() + len(line)
+            starts.update(call.end() + comma.end() for comma in re.finditer(",", line))
+    arguments = (formula[start:].partition(",")[0] for start in starts)
+    return any(_COMPARISON.search(text) and not _ARITHMETIC.search(text) for text in arguments)
