@@ -65,6 +65,19 @@ def figures(tasks: Iterable[GradedTask]) -> Iterator[str]:
         f"grade to {percent(same, len(pairs))}, and agreed on whether a verdict can be trusted in "
         f"{percent(alike, len(pairs))}, kappa {with_interval(cohens_kappa(trusted))}."
     )
+    finals = [task["grade"] for task in graded if len(task["readers"]) == 2]
+    kept = [
+        sum(pair[reader] == final for pair, final in zip(pairs, finals, strict=True))
+        for reader in (0, 1)
+    ]
+    overruled = sum(
+        first == second != final for (first, second), final in zip(pairs, finals, strict=True)
+    )
+    yield (
+        f"The grade that was decided afterwards is the first reader's in "
+        f"{percent(kept[0], len(pairs))} and the second's in {percent(kept[1], len(pairs))}; in "
+        f"{overruled} tasks both gave another grade."
+    )
 
 
 def suspected(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> Iterator[str]:

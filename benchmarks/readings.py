@@ -4,6 +4,7 @@ which share of the faulty golds of randomly drawn tasks it lists.
     judge verify SUITE --audit --out suspects.json
     python -m benchmarks.readings suspects.json
     python -m benchmarks.readings suspects.json --answered-by docs/readings/programs.jsonl
+    python -m benchmarks.readings suspects.json --signs failed-task,mixed-verdicts
 
 The readings are in ``docs/readings``; its README says how tasks and suspects were drawn.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from judge.errors import JudgeError, SubmissionError
@@ -58,11 +59,12 @@ def print_precision(table: Iterable[Row]) -> None:
         print(f"| {key[0]} | {key[1]} | {read[key]} | {share} | {faulty[key]} |")
 
 
-def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
+def print_recall(table: Iterable[Row], suspects: Sequence[Suspect]) -> None:
     """Counts the faults that a reading found in random tasks and that are on the list."""
+    read = list(table)
     faults: dict[CaseId, str] = {}
     tasks: set[str] = set()
-    for row in table:
+    for row in read:
         tasks.add(row["task"])
         if row["finding"] in FAULTS:
             faults.update(dict.fromkeys(cases_of(row), row["finding"]))
@@ -79,7 +81,19 @@ def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
             listed.setdefault("any sign but manual-rule", set()).update(
                 (suspect.task, number) for number in numbers
             )
-    print(f"{len(tasks)} random tasks were read.\n")
+    good = {row["task"] for row in read if row["finding"] == "good"} - {
+        row["task"] for row in read if row["finding"] != "good"
+    }
+    doubted = {
+        suspect.task
+        for suspect in suspects
+        if suspect.about is About.GOLD and suspect.certainty is not Certainty.POSSIBLE
+    }
+    print(f"{len(tasks)} random tasks were read.")
+    print(
+        f"{len(good & doubted)} of the {len(good)} tasks of which all cases are good are on the "
+        "list of golds, as sure or likely.\n"
+    )
     print("| finding | cases | tasks | list | cases listed | tasks listed |")
     print("|---|---|---|---|---|---|")
     for finding in (*sorted(FAULTS), "both"):
@@ -146,8 +160,14 @@ def main() -> None:
         metavar="SOLUTIONS.jsonl",
         help="only the random tasks that these solutions answer, of all tables together",
     )
+    parser.add_argument("--signs", metavar="NAMES", help="only these signs, separated by commas")
     arguments = parser.parse_args()
     suspects = read_suspects(arguments.suspects).suspects
+    if arguments.signs is not None:
+        signs = set(arguments.signs.split(","))
+        if unknown := signs - {suspect.sign for suspect in suspects}:
+            parser.error(f"no suspect of {', '.join(sorted(unknown))} in {arguments.suspects}")
+        suspects = tuple(suspect for suspect in suspects if suspect.sign in signs)
     paths = sorted(arguments.readings.glob("random-tasks-*.tsv"))
     if not paths:
         parser.error(f"{arguments.readings}: holds no tables of readings (random-tasks-*.tsv)")
