@@ -26,10 +26,10 @@ from judge.formulas.tree import (
     Operation,
     Parameter,
 )
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
+from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 

@@ -13,6 +13,8 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+from judge.workbook.cell import ErrorValue
+
 LAST_SERIAL = 2_958_465
 """The 31st of December 9999, the last day that Excel supports, as a serial number."""
 
@@ -27,6 +29,9 @@ _PLAIN_LENGTH = 20
 
 _ROUNDED_EXPONENT = 98
 """Exponent beyond which Excel rounds the last digit in its own way."""
+
+
+VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
 
 
 class UnsureError(Exception):

@@ -20,7 +20,7 @@ from judge.recalc.functions.arrays import (
     typed_number,
     values_of,
 )
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
     Cells,
     Matches,
@@ -33,7 +33,7 @@ from judge.recalc.functions.criteria import (
     numbers_of,
     table_rows,
 )
-from judge.recalc.functions.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
+from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 

@@ -13,6 +13,8 @@ from judge.formulas.references import Reference
 from judge.formulas.tree import Node
 from judge.recalc.functions.conversions import (
     LAST_SERIAL,
+    NUM,
+    VALUE,
     UnsureError,
     date_serial,
     day_and_time,
@@ -21,7 +23,7 @@ from judge.recalc.functions.conversions import (
 )
 from judge.recalc.functions.criteria import Scalar, has_logical, is_number
 from judge.recalc.functions.refusals import REFUSALS
-from judge.recalc.functions.scalars import NUM, VALUE, Evaluation, Function, of_values
+from judge.recalc.functions.scalars import Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
@@ -106,8 +108,7 @@ def _clock(place: int) -> Function:
         if isinstance(number, ErrorValue):
             return number
         if not 0 <= number < LAST_SERIAL + 1:
-            evaluation.converted = True
-            return NUM
+            return evaluation.refused(NUM)
         seconds = number % 1 * 86_400
         if abs(seconds % 1 - 0.5) < 0.01:
             raise UnsureError  # it depends on the last digits which way Excel rounds them
@@ -195,8 +196,7 @@ def _add_in(name: str) -> Function:
         if all(is_number(value) or value is None for value in values):
             refused = evaluation.refusal(name, values)
             if refused is not None:
-                evaluation.converted = True
-                return refused
+                return evaluation.refused(refused)
         return _refusing_logical(evaluation, arguments)
 
     return call

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import DIV0, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import Scalar
-from judge.recalc.functions.scalars import DIV0, NUM, VALUE, Evaluation, Function, of_values
+from judge.recalc.functions.scalars import Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 BITS = 2**48
@@ -23,14 +23,11 @@ MAX_SHIFT = 53
 EXACT = 2**53
 """Whole numbers from here on may not be exact."""
 
+MAX_OBJECTS = 10_000
+"""Most objects from which choices are counted here."""
+
 MAX_PLACES = 10
 """Largest number of digits of a number in another system, as text."""
-
-
-def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
-    """The error for arguments that are not accepted; engines differ in what they accept."""
-    evaluation.converted = True
-    return error
 
 
 def _number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
@@ -38,6 +35,11 @@ def _number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
     if isinstance(value, bool):
         raise UnsureError
     return evaluation.number(value)
+
+
+def _strict_number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
+    """A number; logical values are refused."""
+    return VALUE if isinstance(value, bool) else evaluation.number(value)
 
 
 def _of_whole(least: int, most: int, plain: Callable[..., Scalar], *, exact: int = 0) -> Function:
@@ -57,10 +59,10 @@ def _of_whole(least: int, most: int, plain: Callable[..., Scalar], *, exact: int
             if isinstance(number, ErrorValue):
                 return number
             if abs(number) >= EXACT or (at < exact and not number.is_integer()):
-                return _refused(evaluation, NUM)
+                return evaluation.refused(NUM)
             numbers.append(math.trunc(number))
         result = plain(*numbers)
-        return _refused(evaluation, result) if isinstance(result, ErrorValue) else result
+        return evaluation.refused(result) if isinstance(result, ErrorValue) else result
 
     return of_values(least, most, call)
 
@@ -120,9 +122,7 @@ def _read(evaluation: Evaluation, value: Scalar, base: int) -> int | ErrorValue:
 def _converted(evaluation: Evaluation, value: Scalar, base: int) -> int | ErrorValue:
     if base != 10:
         return _read(evaluation, value, base)
-    if isinstance(value, bool):
-        return VALUE
-    number = evaluation.number(value)
+    number = _strict_number(evaluation, value)
     return number if isinstance(number, ErrorValue) else math.trunc(number)
 
 
@@ -132,21 +132,19 @@ def _to_system(source: int, target: int) -> Function:
     def call(evaluation: Evaluation, value: Scalar, *places: Scalar) -> Scalar:
         number = _converted(evaluation, value, source)
         if isinstance(number, ErrorValue):
-            return _refused(evaluation, number)
+            return evaluation.refused(number)
         if not -_half(target) <= number < _half(target):
-            return _refused(evaluation, NUM)
+            return evaluation.refused(NUM)
         if number < 0:
             return _in_base(number + 2 * _half(target), target)
         text = _in_base(number, target)
         if not places or places[0] is None:
             return text
-        if isinstance(places[0], bool):
-            return _refused(evaluation, VALUE)
-        wanted = evaluation.number(places[0])
+        wanted = _strict_number(evaluation, places[0])
         if isinstance(wanted, ErrorValue):
-            return _refused(evaluation, wanted)
+            return evaluation.refused(wanted)
         if not len(text) <= math.trunc(wanted) <= MAX_PLACES:
-            return _refused(evaluation, NUM)
+            return evaluation.refused(NUM)
         return text.zfill(math.trunc(wanted))
 
     return of_values(1, 2, call)
@@ -155,7 +153,7 @@ def _to_system(source: int, target: int) -> Function:
 def _to_decimal(source: int) -> Function:
     def call(evaluation: Evaluation, value: Scalar) -> Scalar:
         number = _read(evaluation, value, source)
-        return _refused(evaluation, number) if isinstance(number, ErrorValue) else number
+        return evaluation.refused(number) if isinstance(number, ErrorValue) else number
 
     return of_values(1, 1, call)
 
@@ -175,12 +173,12 @@ def _factorial(number: int) -> Scalar:
 
 def _double_factorial(evaluation: Evaluation, value: Scalar) -> Scalar:
     if isinstance(value, bool):
-        return _refused(evaluation, VALUE)
+        return evaluation.refused(VALUE)
     number = evaluation.number(value)
     if isinstance(number, ErrorValue):
         return number
     if number < -1 or number > 300:
-        return _refused(evaluation, NUM)
+        return evaluation.refused(NUM)
     return _whole(math.prod(range(math.trunc(number), 0, -2)))
 
 
@@ -192,23 +190,22 @@ def _whole(number: int) -> float | ErrorValue:
         return NUM
 
 
-def _combinations(number: int, chosen: int) -> Scalar:
-    if not 0 <= chosen <= number or number > 10_000:
-        return NUM if number <= 10_000 else _unsure()
-    return _whole(math.comb(number, chosen))
+def _of_choice(count: Callable[[int, int], int]) -> Callable[[int, int], Scalar]:
+    """Makes COMBIN and PERMUT from the function that counts."""
 
+    def plain(number: int, chosen: int) -> Scalar:
+        if number > MAX_OBJECTS:
+            raise UnsureError
+        return _whole(count(number, chosen)) if 0 <= chosen <= number else NUM
 
-def _permutations(number: int, chosen: int) -> Scalar:
-    if not 0 <= chosen <= number or number > 10_000:
-        return NUM if number <= 10_000 else _unsure()
-    return _whole(math.perm(number, chosen))
+    return plain
 
 
 def _repeated_combinations(number: int, chosen: int) -> Scalar:
     if number < 0 or chosen < 0:
         return NUM
-    if number < chosen or number + chosen > 10_000:
-        return _unsure()
+    if number < chosen or number + chosen > MAX_OBJECTS:
+        raise UnsureError
     return _whole(math.comb(max(number + chosen - 1, 0), chosen))
 
 
@@ -216,12 +213,8 @@ def _repeated_permutations(number: int, chosen: int) -> Scalar:
     if number < 0 or chosen < 0:
         return NUM
     if not number or chosen > 1000:
-        return _unsure()
+        raise UnsureError
     return _whole(number**chosen)
-
-
-def _unsure() -> Scalar:
-    raise UnsureError
 
 
 # -- divisors --------------------------------------------------------------------------------------
@@ -246,19 +239,19 @@ def _of_list(combined: Callable[[Sequence[int]], int]) -> Function:
         filled = [value for value in values if value is not None]
         errors = [value for value in filled if isinstance(value, ErrorValue)]
         if errors:
-            return _refused(evaluation, errors[0])
+            return evaluation.refused(errors[0])
         numbers: list[float] = []
         for value in filled:
-            number = VALUE if isinstance(value, bool) else evaluation.number(value)
+            number = _strict_number(evaluation, value)
             if isinstance(number, ErrorValue):
-                return _refused(evaluation, number)
+                return evaluation.refused(number)
             numbers.append(number)
         if not numbers:
-            return _refused(evaluation, VALUE)
+            return evaluation.refused(VALUE)
         if not all(0 <= number < EXACT for number in numbers):
-            return _refused(evaluation, NUM)
+            return evaluation.refused(NUM)
         result = combined([*map(math.trunc, numbers)])
-        return result if result < EXACT else _refused(evaluation, NUM)
+        return result if result < EXACT else evaluation.refused(NUM)
 
     return call
 
@@ -266,12 +259,12 @@ def _of_list(combined: Callable[[Sequence[int]], int]) -> Function:
 def _quotient(evaluation: Evaluation, *values: Scalar) -> Scalar:
     numbers: list[float] = []
     for value in values:
-        number = VALUE if isinstance(value, bool) else evaluation.number(value)
+        number = _strict_number(evaluation, value)
         if isinstance(number, ErrorValue):
-            return _refused(evaluation, number)
+            return evaluation.refused(number)
         numbers.append(number)
     if not numbers[1]:
-        return _refused(evaluation, DIV0)
+        return evaluation.refused(DIV0)
     result = numbers[0] / numbers[1]
     if abs(result) >= EXACT or (not result.is_integer() and math.isclose(result, round(result))):
         raise UnsureError
@@ -296,8 +289,8 @@ INTEGER_FUNCTIONS: dict[str, Function] = {
     "_XLFN.BASE": _of_whole(2, 3, _base),
     "FACT": _of_whole(1, 1, _factorial),
     "FACTDOUBLE": of_values(1, 1, _double_factorial),
-    "COMBIN": _of_whole(2, 2, _combinations),
-    "PERMUT": _of_whole(2, 2, _permutations),
+    "COMBIN": _of_whole(2, 2, _of_choice(math.comb)),
+    "PERMUT": _of_whole(2, 2, _of_choice(math.perm)),
     "_XLFN.COMBINA": _of_whole(2, 2, _repeated_combinations),
     "_XLFN.PERMUTATIONA": _of_whole(2, 2, _repeated_permutations),
     "GCD": _of_list(lambda numbers: math.gcd(*numbers)),

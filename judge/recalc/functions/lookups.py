@@ -15,21 +15,15 @@ from collections.abc import Sequence
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
 from judge.recalc.functions.arrays import all_of
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.functions.scalars import NA, VALUE, Evaluation, Function, compared, rank
+from judge.recalc.functions.scalars import Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
 """Largest array that is searched here, in values; on larger tables the engines agree."""
 
 REF = ErrorValue("#REF!")
-
-
-def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
-    """The error of a value that is looked up, or of an argument; engines may search anyway."""
-    evaluation.converted = True
-    return error
 
 
 def _cells(evaluation: Evaluation, node: Node) -> Cells:
@@ -120,7 +114,7 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     sought = _sought(evaluation, arguments[0])
     given = evaluation.scalar(arguments[2]) if len(arguments) == 3 else 1
     if isinstance(sought, ErrorValue):
-        return _refused(evaluation, sought)
+        return evaluation.refused(sought)
     if isinstance(given, (str, ErrorValue)):
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
@@ -140,7 +134,7 @@ def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = _sought(evaluation, arguments[0])
     if isinstance(sought, ErrorValue):
-        return _refused(evaluation, sought)
+        return evaluation.refused(sought)
     line = _line(_cells(evaluation, arguments[1]))
     results = _line(_cells(evaluation, arguments[-1]))
     if len(line) != len(results):
@@ -219,9 +213,9 @@ def _place(
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
     if match not in (-1, 0, 1, 2, 3) or search not in (1, -1, 2, -2):
-        return _refused(evaluation, VALUE)
+        return evaluation.refused(VALUE)
     if match > 1 and abs(search) > 1:
-        return _refused(evaluation, VALUE)  # a pattern is not found by a binary search
+        return evaluation.refused(VALUE)  # a pattern is not found by a binary search
     if match > 1:
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
@@ -268,13 +262,13 @@ def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = evaluation.scalar(arguments[0])
     if isinstance(sought, ErrorValue):
-        return _refused(evaluation, sought)
+        return evaluation.refused(sought)
     at = _place(evaluation, arguments, sought, 4)
     if isinstance(at, ErrorValue):
         return at
     searched, found = (_cells(evaluation, argument) for argument in arguments[1:3])
     if searched.size > 1 and not _fits(searched, found):
-        return _refused(evaluation, VALUE)
+        return evaluation.refused(VALUE)
     if at is None:
         is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
         return evaluation.scalar(arguments[3]) if is_given else NA
@@ -296,7 +290,7 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     sought = evaluation.scalar(arguments[0])
     if isinstance(sought, ErrorValue):
-        return _refused(evaluation, sought)
+        return evaluation.refused(sought)
     at = _place(evaluation, arguments, sought, 2)
     if isinstance(at, ErrorValue):
         return at

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from judge.recalc.functions.conversions import LAST_SERIAL, day_parts
+from judge.recalc.functions.conversions import DIV0, LAST_SERIAL, NUM, day_parts
 from judge.workbook.cell import ErrorValue
-
-NUM, DIV0 = ErrorValue("#NUM!"), ErrorValue("#DIV/0!")
 
 Refusal = Callable[[Sequence[float]], ErrorValue | None]
 

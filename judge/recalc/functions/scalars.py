@@ -27,6 +27,10 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.functions.conversions import (
+    DIV0,
+    NA,
+    NUM,
+    VALUE,
     UnsureError,
     number_text,
     round_half_up,
@@ -35,8 +39,6 @@ from judge.recalc.functions.conversions import (
 from judge.recalc.functions.criteria import Cells, Scalar, is_number, text_order
 from judge.recalc.functions.refusals import REFUSALS
 from judge.workbook.cell import ErrorValue
-
-VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
 
 MAX_TEXT_CHARS = 32_767
 
@@ -240,9 +242,14 @@ class Evaluation:
         if not isinstance(node, Call):
             raise UnsureError
         function = self.functions.get(node.name)
-        return self._refused(node) if function is None else function(self, node.arguments)
+        return self._left_to_engines(node) if function is None else function(self, node.arguments)
 
-    def _refused(self, node: Call) -> Scalar:
+    def refused(self, error: ErrorValue) -> ErrorValue:
+        """Returns the error for an argument that Excel refuses; engines may accept it."""
+        self.converted = True
+        return error
+
+    def _left_to_engines(self, node: Call) -> Scalar:
         """The error of a function that is left to engines, if Excel refuses its arguments.
 
         It is the first error among the arguments, while LibreOffice returns the last one; text that
@@ -264,8 +271,7 @@ class Evaluation:
         refused = refused or self.refusal(name, values)
         if refused is None:
             raise UnsureError
-        self.converted = True
-        return refused
+        return self.refused(refused)
 
     def refusal(self, name: str, values: Sequence[Scalar]) -> ErrorValue | None:
         """The error of a function that refuses some numbers; None if it is not known to.

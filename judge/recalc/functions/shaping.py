@@ -6,6 +6,7 @@ which shows it as 0.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -21,9 +22,10 @@ from judge.recalc.functions.arrays import (
     single,
     values_of,
 )
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, is_number
-from judge.recalc.functions.scalars import NA, NUM, VALUE, Evaluation, compared, rank
+from judge.recalc.functions.scalars import Evaluation, compared, rank
+from judge.recalc.functions.texts import spans_of
 from judge.workbook.cell import ErrorValue
 
 EMPTY = ErrorValue("#CALC!")
@@ -76,11 +78,9 @@ def _shaped(
         try:
             rows = shape(evaluation, arguments)
         except _RefusedError as refused:
-            evaluation.converted = True
-            return single(refused.error)
+            return single(evaluation.refused(refused.error))
         if not rows or not rows[0]:
-            evaluation.converted = True
-            return single(EMPTY)
+            return single(evaluation.refused(EMPTY))
         if len(rows) * len(rows[0]) > MAX_VALUES:
             raise UnsureError
         return of_rows(rows)
@@ -257,17 +257,9 @@ def _pieces(
         one in other for one, other in itertools.permutations(marks, 2) if len(other) > 1
     ):
         raise UnsureError
-    parts, start, at = [], 0, 0
-    seen = text.lower() if ignores_case else text
-    sought = [mark.lower() if ignores_case else mark for mark in marks]
-    while at < len(text):
-        mark = next((mark for mark in sought if seen.startswith(mark, at)), None)
-        if mark is None:
-            at += 1
-            continue
-        parts.append(text[start:at])
-        start = at = at + len(mark)
-    parts.append(text[start:])
+    spans = spans_of(text, marks, ignores_case=ignores_case)
+    starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     return [part for part in parts if part or not skips]
 
 
@@ -297,20 +289,18 @@ class _Groups:
 
     def order(self, by: Sequence[Scalar], *, descending: bool = False) -> None:
         """Sorts the groups by some values; equal ones stay in their order."""
-        order = list(range(len(by)))
-        for end in range(1, len(order)):
-            at = end
-            while at and _is_before(by[order[at]], by[order[at - 1]], descending=descending):
-                order[at - 1], order[at] = order[at], order[at - 1]
-                at -= 1
+        key = functools.cmp_to_key(functools.partial(_order, descending=descending))
+        order = sorted(range(len(by)), key=lambda at: key(by[at]))
         self.keys = [self.keys[at] for at in order]
         self.rows = [self.rows[at] for at in order]
 
 
-def _is_before(value: Scalar, other: Scalar, *, descending: bool) -> bool:
-    if rank(value) != rank(other):
-        return (rank(value) < rank(other)) != descending
-    return compared(value, other, ">" if descending else "<")
+def _order(value: Scalar, other: Scalar, *, descending: bool) -> int:
+    """Negative if a value comes before another one, positive if after it, 0 if they are equal."""
+    order = rank(value) - rank(other)
+    if not order:
+        order = compared(value, other, ">") - compared(value, other, "<")
+    return -order if descending else order
 
 
 class _Table:
@@ -407,9 +397,13 @@ def _pivoted(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     everything = list(range(len(table.fields[0])))
     lines += [(_TOTAL, everything)] if depths[0] else []
     columns += [(_TOTAL, everything)] if depths[1] else []
+    if (len(lines) + 1) * (len(columns) + 1) > MAX_VALUES:
+        raise UnsureError
     rows: Rows = [["", *(key for key, _ in columns)]]
+    sets = [frozenset(of_column) for _, of_column in columns]
     for key, of_row in lines:
-        cells = [[row for row in of_row if row in {*of_column}] for _, of_column in columns]
+        in_row = frozenset(of_row)
+        cells = [sorted(in_row & in_column) for in_column in sets]
         rows.append([key, *(table.total(cell) if cell else "" for cell in cells)])
     evaluation.converted = True
     return rows

@@ -8,17 +8,10 @@ from collections.abc import Callable, Sequence
 
 from judge.formulas.tree import Missing, Node
 from judge.recalc.functions.arrays import all_of, reference_of, values_of
-from judge.recalc.functions.conversions import UnsureError, round_half_up, text_number
+from judge.recalc.functions.conversions import NA, VALUE, UnsureError, round_half_up, text_number
 from judge.recalc.functions.criteria import Scalar
 from judge.recalc.functions.formats import fixed, formatted
-from judge.recalc.functions.scalars import (
-    MAX_TEXT_CHARS,
-    NA,
-    VALUE,
-    Evaluation,
-    Function,
-    of_values,
-)
+from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 from judge.workbook.number_formats import is_date_format
 
@@ -192,7 +185,7 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
     text = evaluation.text(value)
     if not text:
-        return _refused(evaluation, VALUE)
+        return evaluation.refused(VALUE)
     try:
         number = text[0].encode(evaluation.values.charset)[0]
     except UnicodeEncodeError:
@@ -311,42 +304,36 @@ def _beside_separator(*, before: bool) -> Function:
         ]
         for given in (value, *marks, *options):
             if isinstance(given, ErrorValue):
-                return _refused(evaluation, given)
+                return evaluation.refused(given)
         text, separators = evaluation.text(value), [evaluation.text(mark) for mark in marks]
         _units(text)
         for at, option in enumerate(options):
             number = evaluation.number(option)
             if isinstance(number, ErrorValue):
-                return _refused(evaluation, number)
+                return evaluation.refused(number)
             numbers[at] = number
         nth, ignores_case, at_end = map(math.floor, numbers)
         if not text:
             raise UnsureError
         is_beyond = bool(options) and abs(nth) * min(map(len, separators)) > len(text)
         if not nth or is_beyond or ignores_case not in (0, 1) or at_end not in (0, 1):
-            return _refused(evaluation, VALUE)
+            return evaluation.refused(VALUE)
         found = _separators(text, separators, ignores_case=bool(ignores_case))
         if at_end:
             found = [*found, (len(text), len(text))] if nth > 0 else [(0, 0), *found]
         if abs(nth) > len(found):
             is_given = len(arguments) == 6 and not isinstance(arguments[5], Missing)
-            return evaluation.scalar(arguments[5]) if is_given else _refused(evaluation, NA)
+            return evaluation.scalar(arguments[5]) if is_given else evaluation.refused(NA)
         start, end = found[nth - 1 if nth > 0 else nth]
         return text[:start] if before else text[end:]
 
     return call
 
 
-def _refused(evaluation: Evaluation, error: ErrorValue) -> ErrorValue:
-    """The error for an argument; engines differ in what they accept."""
-    evaluation.converted = True
-    return error
-
-
 def _separators(
     text: str, separators: Sequence[str], *, ignores_case: bool
 ) -> list[tuple[int, int]]:
-    """Where separators start and end in a string, from left to right."""
+    """The spans of separators; raises UnsureError if it is not documented how they are counted."""
     if not text.isascii() and ignores_case:
         raise UnsureError
     if not all(separators) or any(
@@ -356,6 +343,11 @@ def _separators(
         if place != number or _overlaps(one, one)
     ):
         raise UnsureError
+    return spans_of(text, separators, ignores_case=ignores_case)
+
+
+def spans_of(text: str, separators: Sequence[str], *, ignores_case: bool) -> list[tuple[int, int]]:
+    """Where the separators of a string start and end, from left to right, without overlaps."""
     pattern = "|".join(map(re.escape, separators))
     flags = re.IGNORECASE if ignores_case else re.NOFLAG
     return [match.span() for match in re.finditer(pattern, text, flags)]
