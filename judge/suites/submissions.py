@@ -72,12 +72,14 @@ def iterate_submissions(
     Faults are raised after the last submission, so the caller must not use any submission before
     all have been read. If ``programs`` is false, programs and their paths are left out, which saves
     most of the time. Submissions of tasks that the suite lacks are a fault; if ``left_out`` is
-    given, they are left out instead, and the ids of these tasks are added to it.
+    given and a line answers a task of the suite, they are left out instead, and the ids of these
+    tasks are added to it.
     """
     task_ids = None if ids is None else {str(task_id) for task_id in ids}
     reader = LineReader(suite, path.parent, task_ids, programs=programs)
     faults: list[str] = []
     empty = True
+    answers_a_task = False
     for number, offset, length, line in _lines(path):
         empty = False
         try:
@@ -94,13 +96,14 @@ def iterate_submissions(
             )
             continue
         reader.taken.put(submission.key, number)
+        answers_a_task = True
         yield offset, length, submission
     if empty and not path.exists():
         raise SubmissionError(f"{path}: cannot be read: no such file")
     if empty:
         raise SubmissionError(f"{path} is empty: it holds no solution")
     _raise_faults(path, faults)
-    if left_out is None:
+    if left_out is None or not answers_a_task:
         _raise_unknown(path, suite, reader.unknown)
     else:
         left_out.extend(reader.unknown)

@@ -228,6 +228,14 @@ def test_tasks_that_the_suite_lacks_are_left_out_if_the_caller_takes_them(
     assert left_out == ["55", "9-9"]
 
 
+def test_a_file_whose_lines_all_answer_another_suite_is_refused_even_so(
+    tmp_path: Path, suite: Suite
+) -> None:
+    path = write(tmp_path, {"id": 55, "solution": "x = 1"})
+    with pytest.raises(SubmissionError, match=r"no task 55 \(line 1\)"):
+        list(iterate_submissions(path, suite, left_out=[]))
+
+
 def test_the_same_solution_twice(tmp_path: Path, suite: Suite) -> None:
     records = [{"id": i, "solution": "x = 1"} for i in (101, "101")]
     error = error_of(write(tmp_path, *records), suite)
