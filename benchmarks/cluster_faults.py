@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
-HOST = "judge.cluster.programs"
+HOST = "judge.grading.cluster.programs"
 INSIDE = "python3 -s -P -c"
 GRACE_S = 3.0
 

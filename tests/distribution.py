@@ -70,7 +70,7 @@ LONGEST = (
     "tests/parity/",
     "tests/inspect/",
     "tests/unit/compare/rules/test_hostile",
-    "tests/unit/replies/test_hostile_replies",
+    "tests/unit/core/replies/test_hostile_replies",
     "tests/unit/compare/cells/test_hostile",
     "tests/unit/compare/files/test_hostile_pdfs",
     "tests/unit/serve/spine/",

@@ -36,7 +36,7 @@ from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.conversation import MAX_SANDBOXES
 from judge.inference.desktop.setting import desktop_task
-from judge.live.session import Ending, LiveSession, Result, SessionTask
+from judge.sessions.live import Ending, LiveSession, Result, SessionTask
 from judge.suites import Suite, load_suite
 
 STEP_LIST = "step-list"

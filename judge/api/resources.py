@@ -28,7 +28,7 @@ from judge.suites import Suite
 
 if TYPE_CHECKING:
     from judge.api.options import JudgingOptions
-    from judge.cluster.session import ClusterExecutorFactory, ClusterSession
+    from judge.grading.cluster.session import ClusterExecutorFactory, ClusterSession
     from judge.grading.verify import CheckAll
 
 
@@ -44,8 +44,8 @@ def check_judging(options: JudgingOptions) -> None:
     check_recalculation(options.recalc, options.engine)
     check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
     if options.cluster is not None:
-        from judge.cluster.config import parse_cluster  # noqa: PLC0415  most runs need no cluster
-        from judge.cluster.session import check_installed  # noqa: PLC0415
+        from judge.grading.cluster.config import parse_cluster  # noqa: PLC0415  most runs need no cluster
+        from judge.grading.cluster.session import check_installed  # noqa: PLC0415
 
         check_installed(parse_cluster(options.cluster, insecure=options.insecure_cluster).kind)
 
@@ -186,8 +186,8 @@ class JudgingResources:
         options = self._options
         if options.cluster is None:
             return None
-        from judge.cluster.config import parse_cluster  # noqa: PLC0415
-        from judge.cluster.session import ClusterExecutorFactory, ClusterSession  # noqa: PLC0415
+        from judge.grading.cluster.config import parse_cluster  # noqa: PLC0415
+        from judge.grading.cluster.session import ClusterExecutorFactory, ClusterSession  # noqa: PLC0415
 
         with self._opening:
             if self._session is None:

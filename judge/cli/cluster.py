@@ -15,7 +15,7 @@ from judge.cli.options import option
 from judge.cli.signals import run_until_signal
 
 if TYPE_CHECKING:
-    from judge.cluster.config import ClusterSpec
+    from judge.grading.cluster.config import ClusterSpec
 
 _CERTIFICATES = option(
     "--certificates",

@@ -18,7 +18,7 @@ from judge.console import make_console, styled
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
     from judge.desktop.steps import Played
-    from judge.live.session import Result
+    from judge.sessions.live import Result
 
 
 @click.command(

@@ -16,7 +16,7 @@ from judge.cli.options import option
 from judge.cli.signals import Ended
 
 if TYPE_CHECKING:
-    from judge.web.local_page import LocalPage
+    from judge.local_page import LocalPage
 
 
 def serve_page(
@@ -42,7 +42,7 @@ def serve_page(
         UsageError: the port is taken.
         Ended: SIGTERM or SIGHUP was received.
     """
-    from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
+    from judge import local_page  # noqa: PLC0415  `--help` needs none of it
 
     listener = local_page.listen(page, port)
     click.echo(f"{message}: {page.address}\nCtrl-C ends it.")

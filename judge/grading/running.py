@@ -22,6 +22,7 @@ from pathlib import Path
 from judge.console import visible
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseRun
+from judge.core.replies.extract import bounded_reply
 from judge.core.submission import Answer, AnswerForm, KeptOutput, Origin, Submission
 from judge.core.task import CaseInput, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
@@ -29,7 +30,6 @@ from judge.errors import SandboxError, WorkbookError
 from judge.files.documents import MalformedError
 from judge.files.packed_folder import packed, unpacked
 from judge.grading.store import MAX_WORKBOOK_BYTES, RunDirectory, kept_workbook
-from judge.replies.extract import bounded_reply
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,

@@ -24,15 +24,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from judge.core.conversation import Content, Picture, content_of
+from judge.core.replies.answers import stated_answer
+from judge.core.replies.blocks import find_blocks, outside_fences
+from judge.core.replies.extract import Extraction, answer_of, extract
+from judge.core.replies.python_text import defined_names
 from judge.errors import SandboxError
 from judge.inference.chat import CallError, ChatReply, Message
 from judge.inference.config import TypedSetting
 from judge.inference.execution import Execution, ProgramRunner, WorkbookRunner
 from judge.inference.prompt import Feedback
-from judge.replies.answers import stated_answer
-from judge.replies.blocks import find_blocks, outside_fences
-from judge.replies.extract import Extraction, answer_of, extract
-from judge.replies.python_text import defined_names
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model; takes the messages of the request, and the 1-based number of the round."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from judge.core.conversation import Content, content_of, plain_text
+from judge.core.replies.extract import strip_reasoning
 from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, TaskQuestion
 from judge.inference.calls import TaskClient, file_digest
@@ -57,7 +58,6 @@ from judge.inference.prompt import (
     question_files,
 )
 from judge.inference.tools.solver import opening_messages
-from judge.replies.extract import strip_reasoning
 from judge.sandbox.contract import Sandbox
 from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.address import column_letters, column_number

@@ -31,6 +31,7 @@ from judge.grading.store import (
     SUBMISSIONS_FILE,
     RunDirectory,
 )
+from judge.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_wanted
 from judge.report.build import build_report_data
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import Served, json_form, render_served
@@ -40,7 +41,6 @@ from judge.report.model import ReportData
 from judge.report.pairing import RunComparison, compare_loaded
 from judge.report.shapes import inspect_files
 from judge.suites import Suite, load_suite
-from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_wanted
 
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from judge.compare.registry import check_options
+from judge.core.replies.relaxed import NotLiteralError, read_literal
 from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.submission import AnswerForm
 from judge.core.task import (
@@ -25,7 +26,6 @@ from judge.core.task import (
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MIB, MalformedError, as_object, parse_json, read_text
 from judge.files.media import HEAD_BYTES, ZIP_MAGIC, image_type
-from judge.replies.relaxed import NotLiteralError, read_literal
 from judge.suites.fields import FieldError
 from judge.suites.folders import Boundary, is_plain_name
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat

@@ -21,13 +21,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge.core.records.runs import EpisodeOutput, usage_fault
+from judge.core.replies.extract import recorded_program
+from judge.core.replies.python_text import syntax_tree
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task, TaskQuestion
 from judge.core.verdict import Verdict
 from judge.files.documents import MalformedError, parse_json, written
 from judge.files.forms import checked
-from judge.replies.extract import recorded_program
-from judge.replies.python_text import syntax_tree
 from judge.sandbox.layout import can_be_placed
 from judge.suites.formats import FileRole, SolutionPaths, SuiteFormat
 from judge.suites.suite import Suite

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import overload
 
+from judge.core.replies.extract import recorded_program
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError
 from judge.files.documents import MIB, read_text
 from judge.files.json_lines import LinesAt, read_placed_lines
-from judge.replies.extract import recorded_program
 from judge.suites.formats import SuiteFormat
 from judge.suites.submission_lines import LineError, LineReader, lacks, solution_paths
 from judge.suites.suite import Suite

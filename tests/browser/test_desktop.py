@@ -19,13 +19,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeEnd, EpisodeFiles, read_episodes
-from judge.live.session import Ending, LivePage, Result
-from judge.web.local_page import listen, server_of
+from judge.local_page import listen, server_of
+from judge.sessions.live import Ending, LivePage, Result
 from tests.browser.conftest import Watched
 from tests.conformance.leftovers import descendants, wait_until
 from tests.conftest import REPOSITORY
 from tests.desktops import require_desktop
-from tests.unit.live.test_session import ACCEPTED, Setup
+from tests.unit.sessions.test_live import ACCEPTED, Setup
 
 pytestmark = pytest.mark.browser
 

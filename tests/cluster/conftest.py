@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.cluster.certificates import make_certificates
+from judge.grading.cluster.certificates import make_certificates
 from tests.forked_command import ForkedCommand, ForkedProcess
 
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
@@ -68,7 +68,7 @@ class Machine:
                 [*map(str, arguments)],
                 environment=self.environment(**extra),
                 log=file,
-                imports=["judge.cluster.programs"],
+                imports=["judge.grading.cluster.programs"],
             )
         self.started.append(Started(process, log))
         return self.started[-1]

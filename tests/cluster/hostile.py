@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from judge.cluster import worker
+from judge.grading.cluster import worker
 
 MARK = "JUDGE_TEST_MARK"
 """Environment variable with the prefix of files whose existence shows that code was run."""

@@ -17,11 +17,11 @@ import pytest
 
 from judge import api
 from judge.api.rejudging import rejudge
-from judge.cluster import dispatch
-from judge.cluster.certificates import make_certificates
 from judge.core.limits import Limits
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError, IncompleteRunError
+from judge.grading.cluster import dispatch
+from judge.grading.cluster.certificates import make_certificates
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites import load_suite
 from tests.cluster.conftest import COMMAND, Machine, ancestors, processes, running, wait_until
@@ -203,7 +203,7 @@ def test_programs_end_with_the_client(
 def test_a_worker_of_another_version_is_refused(machine: Machine, tmp_path: Path) -> None:
     preload = tmp_path / "older.py"
     preload.write_text(
-        "import judge.cluster.messages as hello\nhello.Identity.__init__.__defaults__ = "
+        "import judge.grading.cluster.messages as hello\nhello.Identity.__init__.__defaults__ = "
         "('0.0', *hello.Identity.__init__.__defaults__[1:])\n"
     )
     odd = machine.workers(1, DASK_DISTRIBUTED__WORKER__PRELOAD=str(preload))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.cluster.connection import RefusedPickleError, refusing_pickles
 from judge.files.documents import MIB
 from judge.grading.case_records import case_records
+from judge.grading.cluster.connection import RefusedPickleError, refusing_pickles
 from judge.grading.store import RunDirectory
 from tests.cluster import hostile
 from tests.cluster.conftest import machine_in

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge import api
-from judge.cluster.certificates import make_certificates
+from judge.grading.cluster.certificates import make_certificates
 from tests.cluster.conftest import wait_until
 from tests.cluster.test_cluster import SAMPLE, solutions
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.replies.extract import extract
+from judge.core.replies.extract import extract
 from tests.conformance.conftest import open_or_skip
 from tests.conformance.leftovers import (
     alive,

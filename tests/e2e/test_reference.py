@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.replies.extract import extract
+from judge.core.replies.extract import extract
 from tests.conftest import REPOSITORY
 from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
 

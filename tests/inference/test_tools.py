@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from judge.api.options import ScoreOptions
 from judge.api.replaying import replay
 from judge.cli.infer import infer
+from judge.core.replies.extract import extract
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.grading.store import RunDirectory
@@ -35,7 +36,6 @@ from judge.inference.tools.setting import (
     departures_of,
     load_preset,
 )
-from judge.replies.extract import extract
 from judge.tools.box import BoxFile
 from judge.tools.contract import ToolFaultError, ToolOutcome, check_arguments, repaired
 from judge.tools.episodes import ToolEpisodeWriter, read_tool_episode

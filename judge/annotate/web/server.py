@@ -22,8 +22,8 @@ from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.view import Recoloured, plain_time
 from judge.compare.cells.render import difference_lines
 from judge.errors import JudgeError, PositionError, UsageError
+from judge.local_page import LocalPage, object_of
 from judge.report.html.page import LOOK, asset
-from judge.web.local_page import LocalPage, object_of
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef
 

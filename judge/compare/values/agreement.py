@@ -18,7 +18,7 @@ from judge.compare.values.rules import (
     VariableRule,
     evaluate,
 )
-from judge.replies.relaxed import NotLiteralError, number_of, read_literal
+from judge.core.replies.relaxed import NotLiteralError, number_of, read_literal
 
 # -- numbers in strings ----------------------------------------------------------------------------
 

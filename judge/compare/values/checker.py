@@ -40,11 +40,11 @@ from judge.core.finding import (
 )
 from judge.core.option import check_names
 from judge.core.records.cases import CaseComparison
+from judge.core.replies.answers import StatedAnswer, named_answer, published_answer, stated_answer
 from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json
-from judge.replies.answers import StatedAnswer, named_answer, published_answer, stated_answer
 
 # -- values as records and messages show them ------------------------------------------------------
 

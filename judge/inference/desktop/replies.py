@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.core.replies.blocks import Block, find_blocks
+from judge.core.replies.extract import MAX_REPLY_CHARS, answer_of
 from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import Action, Signal
 from judge.files.documents import MalformedError, parse_json
-from judge.replies.blocks import Block, find_blocks
-from judge.replies.extract import MAX_REPLY_CHARS, answer_of
 
 MAX_ACTIONS = 100
 """How many actions of one reply are performed."""

@@ -16,6 +16,7 @@ from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.conversation import MAX_PARTS, plain_text
 from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord
+from judge.core.replies.extract import recorded_program
 from judge.core.submission import AnswerForm
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
@@ -24,7 +25,6 @@ from judge.files.documents import dump_json
 from judge.grading.marks import key_of
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
-from judge.replies.extract import recorded_program
 from judge.report.checklists import items_part
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid

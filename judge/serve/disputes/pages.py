@@ -14,7 +14,6 @@ from starlette.responses import Response
 from judge.compare.registry import checker_of
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError, UsageError
-from judge.review.corrections import Typed
 from judge.serve.access.rights import Viewer, find, require, visible_to
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer, server_of
@@ -42,6 +41,7 @@ from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.tables import DisputeState, Level, Scope
+from judge.sessions.corrections import Typed
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellRange

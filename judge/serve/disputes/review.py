@@ -20,8 +20,6 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.files.documents import utc_now
 from judge.grading.keys import FileDigests
-from judge.review.corrections import Signed, Typed, corrections_of, entries_of
-from judge.review.session import merge_decisions
 from judge.serve.access.rights import (
     Viewer,
     find,
@@ -34,6 +32,8 @@ from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.tables import DisputeState, Level, PhaseState, SuiteRole, new_id
+from judge.sessions.corrections import Signed, Typed, corrections_of, entries_of
+from judge.sessions.review import merge_decisions
 from judge.suites.corrections import Correction
 from judge.suites.suite import Suite
 from judge.suspects.decisions import Decision, Finding, Suspicions, decision_of

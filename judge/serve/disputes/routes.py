@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from judge.review.corrections import Typed
 from judge.serve.access.rights import Viewer, find, require, visible_to
 from judge.serve.api.limits import Paging, rate
 from judge.serve.context import Caller, Server, ThisServer
@@ -29,6 +28,7 @@ from judge.serve.disputes.review import (
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.tables import DisputeState, Scope
+from judge.sessions.corrections import Typed
 from judge.suspects.decisions import Finding
 
 router = APIRouter(tags=["disputes"])

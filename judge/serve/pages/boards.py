@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from judge.core.replies.extract import recorded_program
 from judge.errors import JudgeError
-from judge.replies.extract import recorded_program
 from judge.report.html.page import highlight
 from judge.report.html.render import Served, render_served, task_anchor
 from judge.report.html.runs import comparison_parts, numbers_of

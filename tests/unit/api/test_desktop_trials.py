@@ -15,7 +15,7 @@ from judge.desktop import sandboxed
 from judge.desktop.contract import Signal
 from judge.desktop.episodes import HUMAN, read_episodes
 from judge.errors import JudgeError, SandboxError, StoreError, UsageError
-from judge.live.session import Ending
+from judge.sessions.live import Ending
 from judge.suites import load_suite
 from tests.conftest import REPOSITORY
 from tests.fakes.desktop import DesktopScript, ScriptedDesktopHost

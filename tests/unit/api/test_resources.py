@@ -13,8 +13,8 @@ import pytest
 
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.cluster.session import ClusterExecutorFactory
 from judge.collector import RARE_COLLECTIONS
+from judge.grading.cluster.session import ClusterExecutorFactory
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.sandbox.select import check_runs_solutions
@@ -24,7 +24,7 @@ from tests.unit.report.runs import TaskSpec, make_suite
 def test_settings_that_were_changed_are_placed_like_those_that_were_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.cluster.session.ClusterSession", lambda *_: object())
+    monkeypatch.setattr("judge.grading.cluster.session.ClusterSession", lambda *_: object())
     suite = make_suite(tmp_path / "suite", [TaskSpec("1")])
     options = JudgingOptions(
         recalc="never", profile="strict", cluster="tcp://127.0.0.1:1", insecure_cluster=True, jobs=5

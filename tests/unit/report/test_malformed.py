@@ -31,7 +31,7 @@ from judge.report.report import Report
 from judge.report.view import ViewPage
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
-from tests.unit.web.serving import ask, served
+from tests.unit.serving import ask, served
 
 pytestmark = pytest.mark.slow
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from judge.local_page import LocalPage
 from judge.report import pairing, view
 from judge.report.load import load_run
 from judge.report.paired import compare_pair
 from judge.report.pairing import compare_loaded
 from judge.report.view import MAX_COMPARED, ViewPage
-from judge.web.local_page import LocalPage
 from tests.browser.made_run import few_tasks, make_run, make_suite
-from tests.unit.web.serving import answer_of, ask, begin, served
+from tests.unit.serving import answer_of, ask, begin, served
 
 pytestmark = pytest.mark.slow
 

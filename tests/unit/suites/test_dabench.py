@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import judge
+from judge.core.replies.answers import named_answer
 from judge.errors import SuiteError
-from judge.replies.answers import named_answer
 
 QUESTIONS: list[dict[str, object]] = [
     {

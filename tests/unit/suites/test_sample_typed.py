@@ -10,8 +10,8 @@ import pytest
 
 from judge.api import ScoreOptions, check_expectations, score
 from judge.compare.values.rules import AnswerType, Match
+from judge.core.replies.extract import MAX_ANSWER_CHARS
 from judge.files.media import image_size
-from judge.replies.extract import MAX_ANSWER_CHARS
 from judge.report.report import Report
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite

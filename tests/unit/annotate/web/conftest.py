@@ -12,10 +12,10 @@ from judge.annotate.annotator import Annotator
 from judge.annotate.web.server import Page
 from judge.annotate.web.session import AnnotationSession
 from judge.core.submission import Submission
+from judge.local_page import listen, server_of
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.web.local_page import listen, server_of
 from tests.unit.annotate.conftest import doubling_case, suite
 
 __all__ = ["suite"]

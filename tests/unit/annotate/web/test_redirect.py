@@ -15,11 +15,11 @@ import uvicorn
 from click.testing import CliRunner
 
 import judge.annotate.web.server
-import judge.web.local_page
+import judge.local_page
 from judge.annotate.web.server import Page
 from judge.annotate.web.session import AnnotationSession
 from judge.cli.groups import annotate
-from judge.web.local_page import redirect_to
+from judge.local_page import redirect_to
 from tests.unit.annotate.conftest import suite
 
 __all__ = ["suite"]
@@ -71,7 +71,7 @@ def test_the_browser_is_not_started_with_the_token(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = Browser()
-    made = judge.web.local_page.server_of
+    made = judge.local_page.server_of
 
     def server_of(page: Page) -> uvicorn.Server:
         browser.server = made(page)
@@ -79,7 +79,7 @@ def test_the_browser_is_not_started_with_the_token(
 
     # The engines are not what this is about.
     monkeypatch.setattr(AnnotationSession, "warm_up", lambda _: None)
-    monkeypatch.setattr(judge.web.local_page, "server_of", server_of)
+    monkeypatch.setattr(judge.local_page, "server_of", server_of)
     monkeypatch.setattr(judge.annotate.web.server, "check_grid", lambda: None)
     monkeypatch.setattr(webbrowser, "open", browser.open)
     shown = CliRunner().invoke(annotate, ["page", str(suite), "7", "--author", "Ann"])

@@ -10,7 +10,7 @@ import pytest
 
 from judge.annotate.web.server import GRID_FILES, STATIC_FILES, Page, check_grid, page_folder
 from judge.errors import UsageError
-from judge.web.local_page import MAX_BODY_BYTES, TOKEN_HEADER, listen
+from judge.local_page import MAX_BODY_BYTES, TOKEN_HEADER, listen
 
 Answer = tuple[int, http.client.HTTPMessage, bytes]
 

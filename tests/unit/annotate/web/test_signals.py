@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.web.local_page import TOKEN_HEADER
+from judge.local_page import TOKEN_HEADER
 from tests.unit.annotate.conftest import suite
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from judge.compare.cells.options import range_spec
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError
 from judge.recalc.library import ranges_of
-from judge.review.corrections import Signed, Typed, corrections_of
+from judge.sessions.corrections import Signed, Typed, corrections_of
 from judge.suspects.model import CaseFiles
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import Book, cell, sheet_data

@@ -1,1 +1,0 @@
-"""Lets a person work on a desktop in the browser; records and judges the episode."""

@@ -1,1 +1,0 @@
-"""Web pages that are served only on this machine."""
