@@ -227,7 +227,7 @@ class InferOptions:
     temperature: Annotated[
         float | None,
         Remembered(
-            "Temperature of requests [1; typed answers 0.7; Spider2-V's desktop 0.5].",
+            "Temperature [1; typed answers 0.7; Spider2-V's desktop 0.5].",
             Section.MODEL,
         ),
     ] = None
@@ -384,7 +384,7 @@ class InferOptions:
     context_tokens: Annotated[
         int | None,
         Remembered(
-            "Drop the oldest results if a request exceeds about this many tokens.",
+            "Drop the oldest results beyond about this many tokens.",
             Section.TOOLS,
             least=1000,
         ),

@@ -178,8 +178,8 @@ def check_batch(options: InferOptions, executes: bool) -> None:
         executes: whether any task is asked in several rounds.
 
     Raises:
-        UsageError: the mode needs the reply to one request before it can send the next, or more
-            than one way to send requests is chosen.
+        UsageError: each request depends on an earlier reply, or several ways to send them are
+            given.
     """
     ways = {
         "--batch-file": options.batch_file,

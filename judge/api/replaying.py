@@ -65,8 +65,8 @@ class ReplayedTurn:
             are equal.
         outcomes: numbers, from 1, of the actions that failed in only one of the two performances;
             with tools, also of the calls whose results differ.
-        workbooks: how many calls of tools left a workbook with a different hash; a writer that
-            stores the time causes this.
+        workbooks: how many calls left a workbook with a different hash, as writers that store the
+            time do.
     """
 
     number: int
@@ -255,8 +255,7 @@ _NOT_FOLDERS = frozenset({".", "/", "/tmp", "/root", "/home"})  # noqa: S108 - n
 too."""
 
 _MAX_OBSERVATION = 10_000
-"""Longest output that a ``.traj`` of SWE-agent holds in full; the middle of longer ones is left
-out."""
+"""Longest output that a ``.traj`` of SWE-agent holds; the middle of longer ones is left out."""
 
 
 @dataclass(frozen=True, slots=True)

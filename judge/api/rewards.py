@@ -103,8 +103,7 @@ class Rewards(AsyncClosable):
             answers: the answers.
 
         Raises:
-            UsageError: the numbers of tasks and answers differ, or one of the errors of a single
-                answer.
+            UsageError: the numbers of tasks and answers differ; also as for a single answer.
             SandboxError: as for a single answer.
             IncompleteRunError: as for a single answer.
         """

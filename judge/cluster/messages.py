@@ -43,12 +43,10 @@ from judge.version import __version__
 
 RETURN_BYTES = 64 * MIB
 """How many bytes of outputs one answer carries, if workers cannot access the results folder. A
-worker that has this much answers immediately; the client then requests the rest of the work
-again."""
+worker that has this much answers at once, and the client requests the rest again."""
 
 RETURN_RECORD_BYTES = 2 * MIB
-"""The same limit for records. A JSON value takes at least 2 bytes, so at most half this many values
-fit."""
+"""The same limit for records. A JSON value takes at least 2 bytes: half this many values fit."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
 """Longest answer that an honest worker sends: it stops as soon as it exceeds one of these

@@ -131,8 +131,7 @@ TAKES_RANGES = NATIVE_ARRAYS | _names(
     PERCENTOF
     """
 )
-"""Functions with an argument that takes a whole range. A range in such an argument does not make
-the formula an array formula."""
+"""Functions with an argument that takes a range; a range there makes no array of the formula."""
 
 SINGLE_VALUES: Mapping[str, Container[int]] = {
     **dict.fromkeys(("COUNTIF", "SUMIF", "AVERAGEIF"), (1,)),

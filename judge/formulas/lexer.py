@@ -87,8 +87,7 @@ _WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
 def _token() -> re.Pattern[str]:
     """The pattern of all kinds of tokens.
 
-    It is compiled when it is first used, because compiling it would take a third of the time that
-    the reader needs to load.
+    It is compiled when it is first used; compiling takes a third of the reader's load time.
     """
     return re.compile(
         rf"""

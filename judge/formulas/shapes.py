@@ -20,8 +20,7 @@ MAX_ALIKE = 2
 OF_ARRAYS = "[]"
 """Suffix for a function or an operator that gets a computed array, or several values where it
 expects one. It counts as a separate function: an engine that is right about single values may use
-one of several values, or compute all of them where Excel uses one, and different engines make the
-same mistake."""
+one of several, or compute all where Excel uses one, and engines make the same mistake."""
 
 NAMED = "LAMBDA()"
 """The name of every function that a workbook or a formula defines."""

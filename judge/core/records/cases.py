@@ -79,8 +79,7 @@ class DifferenceRecord(TypedDict):
 
     ``kind`` is the checker's name for this kind of difference. Values are JSON; dates and times
     are ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are the number
-    and the wording of the rule that does not hold; ``about`` has what pages need to show the
-    difference.
+    and wording of the rule that does not hold; ``about`` says how pages show it.
     """
 
     kind: str

@@ -17,8 +17,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""The largest number of a gold's cells that are replaced by the input's; if more differ, none is
-replaced."""
+"""The most cells of a gold that are replaced by the input's; if more differ, none is."""
 
 
 @dataclass(frozen=True, slots=True)
