@@ -170,7 +170,7 @@ class CaseInput:
     def obstacle(self) -> str | None:
         """Why the files cannot be given to an agent; None if they can."""
         if self.absent:
-            return f"the files do not exist: {', '.join(file.name for file in self.absent)}"
+            return f"these files are missing: {', '.join(file.name for file in self.absent)}"
         if self.opened is None:
             return "it has no workbook that could be opened"
         if len({file.path.name for file in self.files}) < len(self.files):
