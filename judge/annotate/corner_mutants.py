@@ -442,7 +442,7 @@ CORNERS: dict[str, GroupMutator] = {
 """Mutators of a group of constants, by name; the most revealing ones come first."""
 
 CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
-"""The names of these mutators, and of those that change several groups."""
+"""The names of the mutators in :data:`CORNERS`, and of those that change several groups."""
 
 
 # -- several columns ------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ class SelfComparison:
     def _compared(
         self, twin: Twin, idea: Idea, program: Submission, output: bytes
     ) -> Judgement | None:
-        """Compares an answer with the program's answer to a twin; None without such an answer."""
+        """Compares an output with the program's output on a twin; None if the program has none."""
         expected: bytes | None = self._base.gold
         if twin.edits:
             expected = self._answer(program, self._edited(twin.edits), twin.word, idea.plain)

@@ -222,7 +222,7 @@ class _Files:
 
 def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
     hint = error.hint or (
-        f"Open {role} in a spreadsheet program and save it as .xlsx, or make it again; "
+        f"Open {role} in a spreadsheet program and save it as .xlsx, or create it again; "
         "`judge score` gives such an output the verdict IW."
     )
     return WorkbookError(message, hint=hint)

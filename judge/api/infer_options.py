@@ -42,7 +42,7 @@ class InferOptions:
             [single].
         feedback: what a round of ``multi`` shows: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
-        rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
+        rounds: most rounds of ``multi`` [5; 10 for typed answers]; most turns of ``desktop`` [15].
         samples: solutions of each task, 1 to 1000 [1].
         instruction: ask only in one phrasing, if the suite has several, such as ``abstract`` or
             ``verbose``; ``both`` for all of them [both].
@@ -56,7 +56,7 @@ class InferOptions:
         documents: a folder of documents; the prompt quotes the parts that fit the instruction best.
         temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
             desktop].
-        top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
+        top_p: probability mass of nucleus sampling [1; 0.9 for typed answers and on a desktop].
         max_tokens: longest reply, in tokens.
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
@@ -226,7 +226,10 @@ class InferOptions:
     ] = None
     temperature: Annotated[
         float | None,
-        Remembered("Of requests [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
+        Remembered(
+            "Temperature [1; typed answers 0.7; Spider2-V's desktop 0.5].",
+            Section.MODEL,
+        ),
     ] = None
     top_p: Annotated[
         float | None,
@@ -380,7 +383,11 @@ class InferOptions:
     ] = None
     context_tokens: Annotated[
         int | None,
-        Remembered("Drop old results from about this many tokens on.", Section.TOOLS, least=1000),
+        Remembered(
+            "Drop the oldest results beyond about this many tokens.",
+            Section.TOOLS,
+            least=1000,
+        ),
     ] = None
     episode_tokens: Annotated[
         int | None, Remembered("End an episode after this many tokens.", Section.TOOLS, least=1)

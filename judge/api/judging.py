@@ -43,10 +43,10 @@ from judge.workbook.reader import Workbook
 
 
 class Turns:
-    """Limits how many calls work at a time; safe to use from several threads.
+    """Limits how many calls run at a time; safe to use from several threads.
 
     Args:
-        at_once: how many calls work at a time.
+        at_once: how many calls may run at a time.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -63,10 +63,10 @@ class Turns:
 
     @contextlib.contextmanager
     def take(self, stop: threading.Event) -> Iterator[None]:
-        """Waits for a turn, and frees it at the end of the block.
+        """Waits for a turn, and gives it up at the end of the block.
 
         Args:
-            stop: set if the judge is closed meanwhile; an unfinished call then ends early.
+            stop: set if the judge is closed in the meantime; an unfinished call then ends early.
 
         Raises:
             UsageError: the judge is closed, or belongs to another process.
@@ -85,7 +85,7 @@ class Turns:
                 self._changed.notify_all()
 
     def raise_if_closed(self) -> None:
-        """Raises an error if no more turns are granted.
+        """Raises an error if turns are no longer granted.
 
         Raises:
             UsageError: the judge is closed, or belongs to another process: two processes with one
@@ -204,7 +204,7 @@ def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]
     if not isinstance(workbooks, Path) and not hasattr(workbooks, "__iter__"):
         raise UsageError(
             f"task {task.id}: an answer is text or workbooks, not {type(workbooks).__name__}",
-            hint="An empty text means a reply without content.",
+            hint="An empty string means a reply without content.",
         )
     listed = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
     if len(listed) != len(numbers):
@@ -226,7 +226,7 @@ def _finished(task: Task, case: TestCase, workbook: FinishedWorkbook) -> CaseJob
 
 
 class ComputedWhereNeeded:
-    """Computes with engines that are opened when the first formula needs one.
+    """Computes formulas with engines that are opened when the first formula needs them.
 
     See :class:`judge.compare.cells.computing.Compute`.
 

@@ -141,7 +141,7 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
 
 
 def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
-    """Background that prompts add to the question.
+    """The background information that prompts add to the question.
 
     Raises:
         UsageError: no task has a plan, or the documents cannot be read.
@@ -171,14 +171,15 @@ def check_typed(options: InferOptions) -> None:
 
 
 def check_batch(options: InferOptions, executes: bool) -> None:
-    """Checks that requests can be sent together, if that is requested.
+    """Checks the options of batches: whether the requests can be sent together.
 
     Args:
         options: the user's options.
         executes: whether any task is asked in several rounds.
 
     Raises:
-        UsageError: they cannot, or several ways to send them are named.
+        UsageError: each request depends on an earlier reply, or several ways to send them are
+            given.
     """
     ways = {
         "--batch-file": options.batch_file,
@@ -257,7 +258,7 @@ _OPTIONS_OF_OTHER_MODES = (
 def desktop_mode(
     options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
 ) -> DesktopMode | None:
-    """How tasks are given to a model on a desktop, and which cannot be; None in the other modes.
+    """How tasks are given to a model on a desktop, and which tasks cannot be; None in other modes.
 
     Args:
         options: the user's options.
@@ -496,7 +497,7 @@ def _way(
 
 
 def request_params(options: InferOptions) -> dict[str, Any]:
-    """The request parameters that the options name, except temperature and nucleus.
+    """The request parameters that the options name, except ``temperature`` and ``top_p``.
 
     Raises:
         UsageError: a parameter cannot be read, or must not be given.
@@ -560,7 +561,7 @@ class Resumed:
 
     Attributes:
         options: the resulting options.
-        taken: options that need consent and come only from the folder of somebody else's run.
+        taken: options that need consent and that only the folder of somebody else's run gives.
         key_said: whether this user gave endpoint and key name together.
         dropped_key: name of a key that was remembered for an endpoint other than the given one.
     """
@@ -571,10 +572,10 @@ class Resumed:
     dropped_key: str | None = None
 
     def check_trusted(self) -> None:
-        """Checks that no such option comes from another user's folder without this user's consent.
+        """Checks that no option that needs consent comes from another user's folder without it.
 
         Raises:
-            StoreError: one does, and ``trust_folder`` is not given.
+            StoreError: such an option does, and ``trust_folder`` is not given.
         """
         if self.taken and not self.options.trust_folder:
             raise StoreError(

@@ -161,7 +161,7 @@ class Rejudgement:
         manual: how many verdicts a person changed.
         suite_is_named: whether the call named the suite; otherwise run.json did.
         not_taken: settings in run.json that would affect verdicts, but were not requested by name.
-        missing: lines that say which verdicts the run does not have.
+        missing: lines that say which verdicts are missing in the run.
         automatic: the report by these rules without the verdicts that a person changed; None if
             no verdict was changed.
     """
@@ -439,7 +439,7 @@ def _settings(request: _Request, stack: contextlib.ExitStack) -> Settings:
 
 
 def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> CorrectedSuite:
-    """The suite with the corrections of a file, or else with those that run.json names."""
+    """The suite with the corrections of a file; without a file, with those that run.json names."""
     if path is None:
         return corrected_as_recorded(suite, source)
     return corrected_suite(suite, path)
@@ -647,7 +647,7 @@ def stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite | None) -
 
 
 def _corrections(run: RunDocument) -> int:
-    """Changes to the suite's tasks according to the run's own description."""
+    """How many tasks of the suite were corrected, according to the run's own description."""
     suite = run.get("suite")
     named = None if suite is None else suite.get("corrections")
     return len(named or ()) + len(run.get("checker") or ())
@@ -656,7 +656,7 @@ def _corrections(run: RunDocument) -> int:
 def _history(
     run: RunDocument, rules: JudgingRules, cases: Sequence[RejudgedCase]
 ) -> list[dict[str, object]]:
-    """The history, for run.json, of all times that the run was judged again."""
+    """For run.json, the list of all rejudgements of the run."""
     entry: dict[str, object] = {
         "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},

@@ -1,4 +1,4 @@
-"""Performs episodes (actions or calls) again in a fresh sandbox, and compares with the record."""
+"""Performs recorded episodes again in a fresh sandbox, and compares the outcome with the record."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ class ReplayedTurn:
 
     Attributes:
         number: number of the turn, from 1.
-        lines: number of lines that only one of the two tables has; 0 if the tables are equal.
-        outcomes: numbers, from 1, of the actions that failed in only one of the two runs; with
-            tools, also of calls whose results differ.
-        workbooks: calls of tools after which the workbook has another hash; this happens if the
-            writer stores the time.
+        lines: number of lines that are in only one of the two accessibility tables; 0 if the tables
+            are equal.
+        outcomes: numbers, from 1, of the actions that failed in only one of the two performances;
+            with tools, also of the calls whose results differ.
+        workbooks: how many calls left a workbook with a different hash, as writers that store the
+            time do.
     """
 
     number: int
@@ -254,12 +255,12 @@ _NOT_FOLDERS = frozenset({".", "/", "/tmp", "/root", "/home"})  # noqa: S108 - n
 too."""
 
 _MAX_OBSERVATION = 10_000
-"""In a ``.traj`` of SWE-agent, the middle of longer outputs is left out."""
+"""Longest output that a ``.traj`` of SWE-agent holds; the middle of longer ones is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """What another agent did, with the paths of this sandbox in place of those of its own.
+    """The episode of another agent, with the paths of its sandbox replaced by those of this one.
 
     Attributes:
         task: the files of the episode.
@@ -274,14 +275,15 @@ class _Foreign:
         """Finds the paths of the workbooks in the instruction of the agent, and in its calls.
 
         Raises:
-            StoreError: no path of the input occurs, or a tool was used that is not here.
+            StoreError: no path of the input occurs, or a tool was used that the judge does not
+                have.
         """
         calls = [line for turn in episode.turns for line in turn["calls"]]
         unknown = {line["tool"] for line in calls if _here(line) is None}
         if unknown:
             names = ", ".join(sorted(map(repr, unknown)))[:200]
             raise StoreError(
-                f"the agent used tools that are not here ({names}): only command lines, "
+                f"the agent used tools that the judge does not have ({names}): only command lines, "
                 f"{VIEW_XLSX} and {SUBMIT} can be repeated"
             )
         told = _PATH.findall(episode.head["instruction"])
@@ -307,7 +309,7 @@ class _Foreign:
         return cls(ToolTask(files, task.opened, task.collected), ordered)
 
     def again(self, tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
-        """Repeats the calls of a turn; results are compared as far as the file holds them."""
+        """Repeats the calls of a turn; results are compared as far as the file has them."""
         outcomes = []
         for number, line in enumerate(turn["calls"], start=1):
             call = _here(line)
@@ -346,7 +348,7 @@ def _plain(text: str) -> str:
 
 
 def _here(line: ToolCallLine) -> tuple[str, Mapping[str, Any]] | None:
-    """Returns the call of one of our tools that does the same; None if no tool does."""
+    """Returns the equivalent call of one of our own tools; None if there is none."""
     arguments, name = line.get("arguments") or {}, line["tool"]
     if name == SUBMIT:
         return SUBMIT, {}

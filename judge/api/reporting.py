@@ -154,14 +154,14 @@ class RunReporter:
         """Checks that everything that was judged is recorded, as the report depends on it.
 
         Raises:
-            StoreError: the records were changed meanwhile.
+            StoreError: the records were changed in the meantime.
         """
         self._store.check_intact()
         judged = self._outcome.reused + self._outcome.judged
         if self._judged < judged:
             raise StoreError(
                 f"{self._store.path / CASES_FILE}: {judged - self._judged} of the {judged} "
-                "verdicts of this command are not in it: somebody changed it meanwhile",
+                "verdicts of this command are not in it: somebody changed it in the meantime",
                 hint="No report was written. Run the command again: it judges what is missing.",
             )
 
@@ -261,7 +261,7 @@ def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
 def add_published_figures(
     report: ReportDocument, suite: Suite, folder: str | Path | None, results: Iterable[CaseResult]
 ) -> bool:
-    """Adds the published figures to a report; nothing if there are no logs to read.
+    """Adds the published figures to a report, if there are logs to compute them from.
 
     They are based on the published verdicts, whatever the profile is.
 

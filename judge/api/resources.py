@@ -158,7 +158,7 @@ class JudgingResources:
         return WorkerRecipe(**shared, threads=max(1, options.jobs))
 
     def placed(self, settings: Settings, suite: Suite, folder: Path | None = None) -> Settings:
-        """The same settings for the cluster, if the options name one.
+        """The settings for judging on the cluster that the options name; unchanged without one.
 
         Args:
             settings: the result of :meth:`settings`.

@@ -96,14 +96,14 @@ class Rewards(AsyncClosable):
     def batch(
         self, tasks: Sequence[Task | str | int], answers: Sequence[GivenAnswer]
     ) -> list[float | None]:
-        """The rewards of many answers, in order; as many are judged at a time as the options allow.
+        """The rewards of many answers, in order; the options limit how many are judged at a time.
 
         Args:
             tasks: the task of each answer.
             answers: the answers.
 
         Raises:
-            UsageError: the numbers of tasks and answers differ; or as for a single answer.
+            UsageError: the numbers of tasks and answers differ; also as for a single answer.
             SandboxError: as for a single answer.
             IncompleteRunError: as for a single answer.
         """

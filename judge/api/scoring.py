@@ -84,7 +84,7 @@ class RunToScore:
         run: its results directory.
         solutions: the file of its submissions; None if it has finished outputs.
         outputs: the folder of its finished outputs; None if it has submissions.
-        fresh: whether they come from outside the results directory.
+        fresh: whether the solutions or outputs come from outside the results directory.
         layout: how the files of a folder are laid out; None for the layout in run.json.
         noted: whether this user's state folder remembers that they named the outputs; a server,
             which names them each time, would only fill it.
@@ -235,7 +235,7 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
     laid_out = Layout.of_record(run.get("layout"))
     if before == str(came_from.resolve()) and source.layout not in (None, laid_out):
         raise StoreError(
-            f"{store.path}: was made with another --outputs or --programs",
+            f"{store.path}: was made with a different --outputs or --programs",
             hint="Give another --out, or the pattern that it was made with.",
         )
     if before != str(came_from.resolve()):

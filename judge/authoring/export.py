@@ -119,7 +119,7 @@ def _write_annotations(tasks: Sequence[DraftTask], folder: Path) -> None:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """Writes a reproducible tar file: sorted names, no times and owners."""
+    """Writes a reproducible tar file: with sorted names, without times and owners."""
     with (
         target.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,

@@ -183,7 +183,7 @@ class DraftTask:
 
 
 class DraftKind(abc.ABC):
-    """Everything in which the kinds of suites that people write differ.
+    """A kind of suite that people can write; each subclass has what is specific to one kind.
 
     Attributes:
         name: the name that the kind is chosen by.

@@ -586,7 +586,7 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
     export = export_card(loaded, origin, target)
     click.echo(f"{target}: {export.tasks} tasks, {export.cases} cases, {export.files} input files")
     if export.absent:
-        click.echo(f"{export.absent} input files that the suite names are not there", err=True)
+        click.echo(f"{export.absent} input files that the suite names are missing", err=True)
 
 
 def _export_corrected(suite: str, target: Path, state: str | None, corrections: Path) -> None:

@@ -72,7 +72,7 @@ class Examination:
         units: how many units (cells, keys, rules …) are compared.
         uncached_formulas: how many of them are formulas without a stored value.
         not_calculated: how many of those formulas no engine could compute.
-        notes: where the judge does not take the suite at its exact words.
+        notes: where the judge does not follow the exact wording of the suite.
         doubts: reasons why the case may test little, one line for each.
     """
 

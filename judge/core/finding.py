@@ -25,7 +25,7 @@ class LocationKind(enum.StrEnum):
     SHEET = "sheet"
     CHART = "chart"
     KEY = "key"
-    """A key of a typed answer."""
+    """A named value of an answer that is given as values, not as a file."""
     RULE = "rule"
     """A rule over a whole workbook."""
 
@@ -56,7 +56,7 @@ class Subject(enum.StrEnum):
     CELLS = "cells"
     """The values of cells."""
     LINES = "lines"
-    """A sheet as lines of text."""
+    """The content of a sheet, compared as lines of text."""
     LOOKS = "looks"
     """The fonts, fills and number formats of cells."""
     CHARTS = "charts"
@@ -194,7 +194,7 @@ class Finding:
 
     Attributes:
         agrees: whether the answer is right.
-        cause: one line on what is wrong; empty if nothing is.
+        cause: one line that says what is wrong; empty if the answer is right.
         record: the comparison as it is written to ``cases.jsonl``: ``equal``, ``cells`` and
             ``differing_cells`` (how many units were compared, and how many differ),
             ``difference_counts``, ``differences``, ``notes``, and further fields of the checker.

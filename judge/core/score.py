@@ -1,7 +1,7 @@
 """Computes the figures that a benchmark publishes from the verdicts of cases.
 
-Soft and hard scores of a submission, their means over tasks, the accuracy of cells, and the tables
-of scores that a benchmark's paper prints.
+The figures are soft and hard scores of a submission, their means over tasks, the accuracy of cells,
+and the tables of scores that a benchmark's paper prints.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class GroupScore:
     Attributes:
         tasks: how many tasks have at least one scored case.
         cases: how many cases are scored.
-        soft: mean soft score of those tasks; a task with several samples counts with their mean.
+        soft: mean soft score of those tasks; for a task with several samples, their mean counts.
         hard: the same for the hard score.
         all_tasks: how many tasks there are, including those without a scored case.
         all_cases: how many cases there are, including unscored ones.

@@ -99,7 +99,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def missing(self) -> str:
-        """The message about a reply or a program that gave no answer of this form."""
+        """The message for a reply or a program without an answer of this form."""
         if not self.is_file:
             return f"the reply holds no {self.noun}"
         return f"the program ended without writing the {self.noun}"

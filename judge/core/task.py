@@ -23,7 +23,7 @@ EVERY_CHECKERS_OPTIONS = frozenset({LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION})
 """Options that the judge reads itself, before it calls a checker."""
 
 _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors that are the machine's fault, not that of the file that could not be read."""
+"""Errors for which the machine is to blame, and not the file that could not be read."""
 
 
 class FileKind(enum.StrEnum):
@@ -55,7 +55,7 @@ KIND_OF_SUFFIX: Mapping[str, FileKind] = {
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that may be read for the answer.
+    """An input file, which a solution may read.
 
     Attributes:
         path: the path of the file.
@@ -170,7 +170,7 @@ class CaseInput:
     def obstacle(self) -> str | None:
         """Why the files cannot be given to an agent; None if they can."""
         if self.absent:
-            return f"the files are not there: {', '.join(file.name for file in self.absent)}"
+            return f"these files are missing: {', '.join(file.name for file in self.absent)}"
         if self.opened is None:
             return "it has no workbook that could be opened"
         if len({file.path.name for file in self.files}) < len(self.files):

@@ -371,12 +371,12 @@ class EpisodeFiles:
         self._tables = HashedFolder(run / TABLES_FOLDER, "table", MAX_TABLE_BYTES)
 
     def keep(self, seen: Observation, table: str | None, *, cut: bool = False) -> SeenRecord:
-        """Stores what a desktop showed.
+        """Stores the screenshot and the accessibility table of an observation.
 
         Args:
             seen: the observation.
-            table: the table of its tree; None if there is none.
-            cut: whether the table was cut.
+            table: its accessibility tree as a table; None if there is none.
+            cut: whether the table was shortened.
 
         Raises:
             StoreError: it cannot be written.

@@ -87,10 +87,10 @@ RARE = _names(
     REGEXREPLACE REGEXTEST SCAN TRIMRANGE
     """
 )
-"""Functions of newer versions of Excel that most other programs lack."""
+"""Functions of newer Excel versions that most other programs lack."""
 
 WORKSHEET_PREFIXED = frozenset(("FILTER", "SORT", "PY"))
-"""The functions among these that need the prefix ``_xlfn._xlws.``."""
+"""The functions in :data:`PREFIXED` that need the longer prefix ``_xlfn._xlws.``."""
 
 VOLATILE = frozenset(("NOW", "TODAY", "RAND", "RANDBETWEEN", "RANDARRAY", "CELL", "INFO"))
 """Volatile functions: their value changes without a change of their arguments (unlike OFFSET and
@@ -112,7 +112,7 @@ NATIVE_ARRAYS = _names(
     MAKEARRAY LET LAMBDA TEXTSPLIT AGGREGATE GROUPBY PIVOTBY TRIMRANGE
     """
 )
-"""Functions that compute their arguments as arrays even if the formula is not an array formula."""
+"""Functions that compute their arguments as arrays even outside of an array formula."""
 
 TAKES_RANGES = NATIVE_ARRAYS | _names(
     """
@@ -131,8 +131,7 @@ TAKES_RANGES = NATIVE_ARRAYS | _names(
     PERCENTOF
     """
 )
-"""Functions with an argument that takes a whole range; a range there does not make an array
-formula."""
+"""Functions with an argument that takes a range; a range there makes no array of the formula."""
 
 SINGLE_VALUES: Mapping[str, Container[int]] = {
     **dict.fromkeys(("COUNTIF", "SUMIF", "AVERAGEIF"), (1,)),

@@ -67,7 +67,7 @@ _KINDS: dict[str | None, Kind] = {kind.value: kind for kind in Kind}
 def tokens(formula: str) -> list[Token]:
     """The tokens of a formula in order; joined, they are the formula.
 
-    Takes time in proportion to the text: repetitions do not backtrack.
+    The time is proportional to the length of the text: no part of the pattern backtracks.
 
     Args:
         formula: with or without its leading ``=``; never rejected, however broken.
@@ -87,7 +87,7 @@ _WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
 def _token() -> re.Pattern[str]:
     """The pattern of all kinds of tokens.
 
-    It is compiled when it is first used, since compiling takes a third of the reader's load time.
+    It is compiled when it is first used; compiling takes a third of the reader's load time.
     """
     return re.compile(
         rf"""
@@ -117,7 +117,7 @@ def _token() -> re.Pattern[str]:
 
 
 def is_range(words: Sequence[Token], index: int) -> bool:
-    """Whether the tokens from an index on are two cells with a colon between them."""
+    """Whether the tokens that begin at an index are two cells with a colon between them."""
     return (
         index + 2 < len(words)
         and words[index].kind is words[index + 2].kind is Kind.CELL

@@ -55,7 +55,7 @@ _AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
 
 
 def areas(formula: str) -> Iterator[Area]:
-    """The rectangles that a formula contains, in order, even those outside of a worksheet."""
+    """The rectangles that a formula contains, in order, including those outside of a worksheet."""
     words = tokens(formula)
     index = 0
     while index < len(words):
@@ -93,7 +93,7 @@ def corner(cell: Token) -> tuple[str, str]:
 def references(formula: str) -> tuple[Reference, ...]:
     """The rectangles that a formula names explicitly; whole columns and rows are bounded.
 
-    For a formula that is too long, there are none.
+    A formula that is too long has none.
     """
     return tuple(read_formula(formula)[1])
 
@@ -101,7 +101,7 @@ def references(formula: str) -> tuple[Reference, ...]:
 def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
     """The traits of a formula, and the rectangles that it names explicitly.
 
-    The formulas of a column differ only in row numbers: what they have in common is read only once.
+    The formulas of a column often differ only in row numbers; their common part is read once.
 
     Args:
         formula: with or without its leading ``=``; never rejected, however broken.
@@ -111,7 +111,7 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
 
 
 class _FormRectangle(NamedTuple):
-    """A rectangle of a form: its rows, or the indices of its rows among a formula's row numbers."""
+    """A rectangle of a form; its rows are constant, or indices into a formula's row numbers."""
 
     sheet: str | None
     min_column: int
@@ -140,7 +140,7 @@ class FormulaForm(NamedTuple):
 _TOO_LONG = FormulaForm("", NEVER_READ, None)
 
 _ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
-"""Text that may be a row number, outside names of sheets."""
+"""Text outside sheet names that may be a row number."""
 
 _ROW_DIGITS = 7
 
@@ -167,7 +167,7 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
 
 @functools.lru_cache(maxsize=4096)
 def _form(parts: tuple[str, ...]) -> FormulaForm:
-    """Reads a formula without row numbers, with invented numbers in their place."""
+    """Reads the common part of formulas, with invented row numbers in the gaps."""
     index_at: dict[int, int] = {}
     text = parts[0]
     for index, part in enumerate(parts[1:]):
@@ -248,8 +248,8 @@ def readable(
 ) -> Sequence[Reference]:
     """The rectangles that contain everything that a formula can read.
 
-    If a function extends a range, they may hold more than the formula reads. What a formula reads
-    that is ``unbounded`` or ``opaque`` is unknown.
+    If a function extends a range, they may hold more than the formula reads. For an ``unbounded``
+    or ``opaque`` formula, nobody knows what else it reads.
 
     Args:
         formula: its text.
@@ -285,7 +285,7 @@ def _sums(call: re.Match[str]) -> list[Reference]:
 
 
 def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
-    """A rectangle, extended to cover another rectangle that may start anywhere inside it."""
+    """A rectangle, enlarged to hold one of the given size wherever that one starts inside it."""
     row = reference.max_row if inside else reference.min_row
     column = reference.max_column if inside else reference.min_column
     return Reference(

@@ -1,7 +1,7 @@
-"""Derives the calls of a formula with the shapes of their arguments; these identify records.
+"""Lists the calls of a formula with the shapes of their arguments: the keys of engine records.
 
 An engine that counts a range correctly may fail if the range is computed, an argument is left out,
-or a criterion has an operator. So there is a record for each function and shape:
+or a criterion has an operator. An engine's record is therefore kept for each function and shape:
 ``XLOOKUP(c,r,r,_,-1)`` looks a cell up in a range, with an argument left out and a mode of -1.
 """
 
@@ -15,18 +15,18 @@ from judge.formulas.functions import CLASSIC, PREFIX, PREFIXED, SINGLE_VALUES, T
 from judge.formulas.traits import units
 
 MAX_ALIKE = 2
-"""How many consecutive arguments of the same shape are written separately; more become ``c+``."""
+"""This many consecutive arguments of the same shape are written one by one; more become ``c+``."""
 
 OF_ARRAYS = "[]"
 """Suffix for a function or an operator that gets a computed array, or several values where it
-expects one. It counts as a separate function: an engine that is right with single values may take
-one of several, or compute all of them where Excel takes one, and engines make the same mistake."""
+expects one. It counts as a separate function: an engine that is right about single values may use
+one of several, or compute all where Excel uses one, and engines make the same mistake."""
 
 NAMED = "LAMBDA()"
-"""Stands for functions that a workbook or a formula defines."""
+"""The name of every function that a workbook or a formula defines."""
 
 INTERSECTS = "@"
-"""Stands for a range where a single value is expected."""
+"""The name for a range where a single value is expected."""
 
 
 _ARRAYS = frozenset(
@@ -95,7 +95,8 @@ _FALLS_BACK = re.compile(r"[=\s]*(?:_[a-z]+\.)*IF(?:ERROR|NA)\b", re.IGNORECASE)
 def fallback(formula: str) -> str | float | None:
     """The constant that an IFERROR or IFNA around a whole formula gives for an error, or None.
 
-    An engine that lacks a feature has an error inside, so this value may hide an error.
+    If an engine lacks a feature that the formula uses, the formula inside gives an error, and the
+    constant hides it.
     """
     if _FALLS_BACK.match(formula) is None:
         return None
@@ -174,7 +175,7 @@ class _Reading:
         self._stack = [_Frame("")]
 
     def read(self, kind: str, text: str) -> None:
-        """Takes the next token."""
+        """Processes the next token."""
         frame = self._stack[-1]
         if kind in _OPERANDS:
             frame.operands.append(_OPERANDS[kind])

@@ -159,7 +159,7 @@ _OF_CELLS = frozenset(
         *("prefix", "protect", "row", "type", "width"),
     )
 )
-"""The kinds of information that ``CELL`` takes from the workbook alone."""
+"""The kinds of information for which ``CELL`` needs only the workbook."""
 
 
 NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
@@ -172,22 +172,22 @@ class _Frame:
 
     function: str | None
     native: bool
-    """Whether arrays are computed as arrays here."""
+    """Whether arrays are computed as arrays inside this bracket."""
     around: _Frame | None
-    """The nearest call around it."""
+    """The innermost call that contains this bracket."""
     argument: int = 0
-    """Number of the argument being read, from 0."""
+    """Index of the argument that is being read, from 0."""
     computed: bool = False
     """Whether its second argument is a computed value."""
     bare_range: bool = False
-    """Whether the part of an argument that was read so far is only a range."""
+    """Whether the argument, as far as it was read, is just a range."""
     text: str | None = None
     """The first text of the argument."""
     tokens: int = 0
 
     @property
     def call(self) -> _Frame | None:
-        """The nearest call, itself included."""
+        """The innermost call: this bracket itself, if it is a call, or the one that contains it."""
         return self if self.function is not None else self.around
 
 
@@ -195,7 +195,7 @@ _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
 
 
 class _Reading:
-    """Goes over the tokens once, with a stack of open calls."""
+    """Reads the tokens once, with a stack of open calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

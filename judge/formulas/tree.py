@@ -46,7 +46,7 @@ class ArrayConstant:
 class Parameter:
     """A name that LET or LAMBDA gives to a value, in upper case and with its prefix.
 
-    Or a function in place of a LAMBDA, as in ``BYROW(A1:C9,SUM)``.
+    It can also be the name of a function in place of a LAMBDA, as in ``BYROW(A1:C9,SUM)``.
     """
 
     name: str
@@ -131,7 +131,7 @@ def _named(node: Node) -> Iterator[Reference]:
 
 
 def _naming(node: Node, named: Iterator[Reference]) -> Node:
-    """Replaces the rectangles of a tree, in the order of the formula."""
+    """Replaces the rectangles of a tree, in their order in the formula."""
     if isinstance(node, Reference):
         return next(named)
     if isinstance(node, Operation):

@@ -15,11 +15,11 @@ SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
 """Errors that the quick engines never show merely because they lack a feature."""
 
 INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
-"""Errors which show that an engine lacks a feature, unless the formula itself spills."""
+"""Errors that show that an engine lacks a feature, unless the formula itself spills."""
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are equal, except for last digits that the order of additions changes."""
+    """Whether two values are equal, up to last digits that depend on the order of additions."""
     if type(first) is type(second) and first == second:
         return True
     if isinstance(first, bool) or isinstance(second, bool):
@@ -40,7 +40,7 @@ def with_logical(office: CellValue, other: CellValue) -> CellValue:
 
 
 def is_doubtful(value: CellValue) -> bool:
-    """Whether a value is an error that the quick engines also show when they lack a feature."""
+    """Whether a value is an error that quick engines may show because they lack a feature."""
     return isinstance(value, ErrorValue) and value.code not in SURE_ERRORS
 
 

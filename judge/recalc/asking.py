@@ -127,7 +127,7 @@ disk."""
 
 
 class Exchange:
-    """Sends engines one request, each of them only when it is needed, and keeps their answers.
+    """Sends one request to the engines, to each only when it is needed, and keeps their answers.
 
     Args:
         engines: the available engines by name.
@@ -153,7 +153,7 @@ class Exchange:
 
     @property
     def quick_s(self) -> float:
-        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
+        """Time limit, in processor seconds, of a quick engine if LibreOffice can take over."""
         return self._request.quick_s
 
     @functools.cached_property
@@ -161,14 +161,14 @@ class Exchange:
         return positions(self._ranges, self._request.formulas.keys())
 
     def _of_cells(self, result: EngineResult) -> EngineResult:
-        """A result with the values of the cells of the request alone."""
+        """A result with only the values of the requested cells."""
         if not isinstance(result.values, RangeValues):
             return result
         return replace(result, values=result.values.at(self._positions))
 
     @property
     def timely(self) -> dict[str, EngineResult]:
-        """The answers that every run gets, however busy the machine is."""
+        """The answers that any run would get, however busy the machine is."""
         return {
             name: answer
             for name, answer in self.answers.items()
@@ -177,7 +177,7 @@ class Exchange:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all answers are timely, and the other engines had only the quick limit."""
+        """Whether all answers are timely, and engines without one had only the quick limit."""
         quick_s, full_s = self._request.quick_s, self._request.timeout_s
         return self.timely.keys() == self.answers.keys() and all(
             self.given_s[name] <= quick_s < full_s for name in self.silent
@@ -214,7 +214,7 @@ class Exchange:
 
         Args:
             limit_s: processor seconds for each engine.
-            second_alone: whether the second engine is asked if the first cannot compute the
+            second_alone: whether the second engine is asked even if the first cannot compute the
                 workbook. If the first is out of time, the second is asked in any case, since
                 LibreOffice and the second may be enough.
         """
@@ -303,7 +303,7 @@ files as ``#VALUE!``."""
 
 
 class Answers:
-    """Asks the engines about all cells of a request, and keeps what each engine says of a cell.
+    """Asks the engines about all cells of a request, and keeps each engine's value for each cell.
 
     The pair of quick engines computes the sure cells in a workbook of their own, so that nothing
     else in the original can make it fail.
@@ -317,7 +317,8 @@ class Answers:
         agreeing: the sure cells: their value is that of the pair if the two agree.
         sure: the sure cells if both engines of the pair are available; otherwise none.
         main: the exchange about the whole workbook.
-        apart: the exchange of the pair about the sure cells; the same if they need none.
+        apart: the exchange of the pair about the sure cells; the same as ``main`` if they need none
+            of their own.
     """
 
     def __init__(
@@ -347,11 +348,11 @@ class Answers:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every run gets the same answers; see :attr:`Exchange.is_settled`."""
+        """Whether any run would get the same answers; see :attr:`Exchange.is_settled`."""
         return self.main.is_settled and self.apart.is_settled
 
     def exchange(self, name: str, cell: CellRef) -> Exchange:
-        """The exchange in which an engine is asked about a cell."""
+        """The exchange to which a cell belongs if this engine is asked."""
         return self._exchange(name, sure=cell in self.sure)
 
     def _exchange(self, name: str, *, sure: bool) -> Exchange:
@@ -382,7 +383,7 @@ class Answers:
         self._forget()
 
     def may_answer(self, name: str, *, sure: bool) -> bool:
-        """Whether it makes sense to ask an engine about the sure cells, or about the others."""
+        """Whether an engine may still answer about the sure cells, or about the others."""
         if not self._exchange(name, sure=sure).may_answer(name):
             return False
         # ``formulas`` takes a hundred times as long as the others: if they run out of time, so

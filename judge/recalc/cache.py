@@ -94,7 +94,7 @@ class ResultCache:
         Args:
             key: hex digits.
             values: the computed values.
-            lasting: whether every run would compute the same; if not, the result is kept only in
+            lasting: whether any run would compute the same; if not, the result is kept only in
                 memory.
         """
         self._remember(key, values)
@@ -234,7 +234,7 @@ KEPT_SHARE = 0.75
 """If the limit is exceeded, the least recently used entries are removed, down to this share."""
 
 ABANDONED_S = 3600.0
-"""Age from which a partly written file counts as left over from a process that ended."""
+"""A partly written file of this age is assumed to be left over from a process that ended."""
 
 
 def note_written(folder: Path, size_bytes: int) -> None:

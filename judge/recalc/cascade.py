@@ -48,10 +48,10 @@ from judge.workbook.sheets.sheet import DATA_TABLE
 NOTED_DISAGREEMENTS = 5
 
 _OPEN = "open"
-"""Recorded like an overruled engine, in a cell whose value depends on a missing answer."""
+"""Replaces an overruled engine in a cell whose value depends on a missing answer."""
 
 _ABSENT = "absent"
-"""Recorded like an overruled engine, in a cell without a value because an engine is missing."""
+"""Replaces an overruled engine in a cell that lacks a value because an engine is missing."""
 
 _PLAIN_TYPES = frozenset((int, float, str, bool))
 """Types of values that are no errors."""
@@ -138,7 +138,7 @@ class _Inquiry:
         self._agreeing = self._answers.agreeing
         self._decided: dict[CellRef, Choice | Open | None] = {}
         self._agreed: dict[CellRef, CellValue] = {}
-        """Sure cell on which the pair agrees -> its value, which nothing can change any more."""
+        """Sure cell on which the pair agrees -> its value, which no further answer can change."""
         self._fixed: dict[CellRef, int] = {}
         self._choices: dict[Hashable, Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
@@ -250,7 +250,7 @@ class _Inquiry:
     def _agreements(self) -> dict[CellRef, CellValue]:
         """The sure cells in which both engines of the pair have the very same value.
 
-        They need no decision. Errors, and values that differ in their last digits, do.
+        These need no decision. Errors need one, and so do values that differ in their last digits.
         """
         if self._agreed or not self._sure or self._request.dependencies.valueless:
             return self._agreed
@@ -292,7 +292,7 @@ class _Inquiry:
         return not all(same_value(first, vote) for vote in others)
 
     def _overruled_in(self, cell: CellRef, value: CellValue) -> list[str]:
-        """The engines that answered, but have a different value for a cell, or none."""
+        """The engines that answered, but have no value or a different value for a cell."""
         votes = self._answers.votes(cell)
         return [
             name
@@ -326,7 +326,7 @@ class _Inquiry:
                 self._note(cell, against, PAIR_ENGINES[0])
 
     def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
-        """All engines' values if LibreOffice disagrees with the pair's value; None otherwise."""
+        """The values of all engines if LibreOffice disagrees with the pair; None otherwise."""
         results = self._answers.votes(cell)
         office = results.get(LIBREOFFICE)
         if office is None or same_value(with_logical(office, value), value):
@@ -336,7 +336,7 @@ class _Inquiry:
     def _decided_quickly(self, cells: AbstractSet[CellRef]) -> dict[CellRef, Choice | Open | None]:
         """Decides cells as :meth:`_decide` does, but cells of one kind together.
 
-        Only cells with the very same value in all engines that have one, since most are like that.
+        It decides only cells for which all engines with a value have the very same one: most cells.
         """
         decided: dict[CellRef, Choice | Open | None] = {}
         for apart in (cells & self._sure, cells - self._sure):
@@ -361,7 +361,7 @@ class _Inquiry:
         return decided
 
     def _is_one_value(self, cell: CellRef, given: Sequence[CellValue]) -> bool:
-        """Whether there are values, all the very same, and none an error."""
+        """Whether there is at least one value, all values are identical, and none is an error."""
         if not given or (self._has_tables and self._request.formulas[cell] == DATA_TABLE):
             return False
         first = given[0]
@@ -507,8 +507,8 @@ class _Inquiry:
     ) -> bool:
         """Whether a choice stays the same, whatever the awaited engines answer.
 
-        If all of these are engines that are not available, answers that would leave the cell
-        without a value, because two values weigh the same, are ignored.
+        If none of the awaited engines is available, answers are ignored that would leave the cell
+        without a value because two values weigh the same.
         """
         formula = self._request.formulas[cell]
         plain = not discounted and not self._request.dialect.date_1904 and formula != DATA_TABLE
@@ -537,7 +537,7 @@ class _Inquiry:
     def _chosen(
         self, cell: CellRef, votes: Mapping[str, CellValue], discounted: AbstractSet[str]
     ) -> Choice | None:
-        """The choice if these are the answers of all engines except the last one."""
+        """The choice if the votes are the answers of all engines except the last one."""
         agreed = self._agreed_by_pair(cell, votes)
         if agreed is not None:
             return agreed

@@ -150,11 +150,11 @@ _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
 
 _EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""Used range for a sheet that cannot be read, so that none of its cells counts as blank."""
+"""The used range of a sheet that cannot be read, so that none of its cells counts as blank."""
 
 
 class BlankCells:
-    """Finds the conditions of a workbook that are equivalent.
+    """Finds out which conditions of a workbook are equivalent.
 
     Args:
         workbook: the workbook; its sheets are read when they are needed.

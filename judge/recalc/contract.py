@@ -1,4 +1,4 @@
-"""What is asked of calculation engines, their interface, and their results and errors."""
+"""The interface of calculation engines: requests, results and errors."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class OutOfTimeError(RecalcError):
 
 
 class CrashedError(RecalcError):
-    """An engine ended while it computed a workbook, which may or may not be at fault."""
+    """An engine ended while it computed a workbook; the workbook may or may not be at fault."""
 
 
 NO_VALUE = "the engine has no value for the cell"
-"""Why a requested cell that an engine's result does not mention has no value."""
+"""The reason that is recorded for a requested cell that an engine's result does not mention."""
 
 
 class RangeValues(Mapping[CellRef, CellValue]):
@@ -218,7 +218,7 @@ class EngineRequest:
             array formula. The quick engines compute an array there; Excel does not.
         arrays: cells that an array formula or a data table fills.
         wanted: the requested cells; None for all of ``formulas``.
-        reads_text: where the workbook has text beyond ASCII, with which no engine was measured;
+        reads_text: where the workbook has text beyond ASCII, for which engines have no records;
             None if it has none.
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
         reads_spilled: where formulas may spill to; None if no formula spills.
@@ -271,7 +271,7 @@ class EngineRequest:
 
     @property
     def quick_s(self) -> float:
-        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
+        """Time limit, in processor seconds, of a quick engine if LibreOffice can take over."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
@@ -287,8 +287,8 @@ class CascadeResult:
         used: engines whose values were taken.
         office_alone: cells with a value that LibreOffice alone gave.
         notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered early enough that it would answer
-            in any run.
+        complete: whether every engine that could matter answered so early that it would answer in
+            any run.
     """
 
     values: dict[CellRef, CellValue] = field(default_factory=dict)
@@ -299,7 +299,7 @@ class CascadeResult:
     complete: bool = True
 
     def updated(self, newer: CascadeResult) -> CascadeResult:
-        """Merges a newer result into this one; the newer one counts for the cells that it has."""
+        """Merges a newer result into this one; it replaces the values of the cells that it has."""
         cells = newer.values.keys() | newer.failed.keys()
         return replace(
             newer,

@@ -23,7 +23,7 @@ from judge.workbook.dependency import FormulaIndex
 from judge.workbook.editing.parts import escape_text
 
 MAX_EXPANSIONS = 6
-"""How many calls are expanded in one formula; the body of a LAMBDA may contain more of them."""
+"""How many calls are expanded in one formula; the body of a LAMBDA may add further calls."""
 
 _ANCHOR = "_XLFN.ANCHORARRAY"
 _FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
@@ -116,7 +116,7 @@ class _Expansion:
         self._index = index
 
     def __call__(self, match: re.Match[bytes]) -> bytes:
-        """Returns the new element of a formula, without its end tag; shared formulas stay."""
+        """Returns the new element of a formula, without its end tag; shared formulas are kept."""
         if b"shared" in match[1] or len(match[2]) > 2**16:
             return match[0]
         text = html.unescape(match[2].decode("utf-8", "surrogateescape"))
@@ -145,7 +145,7 @@ class _Expansion:
         return formula
 
     def _replaced(self, word: Token) -> Callable[[list[str]], str | None] | None:
-        """A function from arguments to the text that replaces a call; None if the call stays."""
+        """A function from the arguments to the text that replaces a call; None to keep the call."""
         if word.kind is not Kind.FUNCTION:
             return None
         upper = word.text.upper()
@@ -174,7 +174,7 @@ class _Expansion:
 
 
 def _applied(function: Lambda, arguments: list[str]) -> str | None:
-    """The formula that a LAMBDA computes for some arguments; None if these do not fit."""
+    """The body of a LAMBDA with its arguments filled in; None if they do not fit its parameters."""
     parameters, body = function
     values = [] if [argument.strip() for argument in arguments] == [""] else arguments
     if len(values) != len(parameters) or not all(value.strip() for value in values):

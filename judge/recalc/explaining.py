@@ -33,7 +33,7 @@ class Explanation:
         formula: its formula, or the array formula that fills it; None if no formula fills it.
         value: the value that counts; None if there is none.
         believed: the engines whose value was taken; empty if there is no value.
-        why: why it was taken, or why there is no value, in words.
+        why: in words, why the value was taken, or why there is none.
         answers: engine -> its answer, in a fixed order.
         notes: disagreements, volatile functions, and the like.
     """

@@ -54,7 +54,7 @@ class RecalculationJson(TypedDict):
 
 
 class Recalculating(Closable):
-    """Calculation engines that stay open, for one workbook after the other.
+    """Calculation engines that stay open, to compute one workbook after another.
 
     Safe to use from several threads. The sandbox is opened immediately, an engine when a formula
     first needs it.

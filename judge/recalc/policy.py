@@ -174,7 +174,7 @@ def replaced_cells(
 
 
 class _Opened:
-    """An open workbook with what is read from it only once, whatever is asked.
+    """An open workbook, with everything that is read from it only once.
 
     Attributes:
         workbook: the workbook.
@@ -215,7 +215,7 @@ class _Prepared:
 
 
 _NO_VALUE = ErrorValue("#VALUE!")
-"""Used for a missing value, which is treated like an error."""
+"""Represents a missing value, which is treated like an error."""
 
 
 _NO_ENGINE = "no calculation engine is available"
@@ -261,7 +261,7 @@ class Recalculator:
 
     @functools.cached_property
     def _cascade(self) -> Cascade:
-        """Imported and made for the first cell that needs an engine."""
+        """The cascade; imported and made when the first cell needs an engine."""
         cascade: Cascade = resolve_name("judge.recalc.cascade:Cascade")(
             self._engines, self._trust if self._trust is not None else trust_table()
         )
@@ -274,7 +274,7 @@ class Recalculator:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What determines the results: engines with their versions, and a digest of our rules.
+        """Everything that determines results: engines, their versions, a digest of our rules.
 
         Starts the engines to ask for their versions; an engine that does not answer is included
         without a version.
@@ -360,7 +360,7 @@ class Recalculator:
     def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
         """The formula cells, out of some, that depend on a volatile function.
 
-        If there are many cells, all of them are returned as soon as one qualifies.
+        If there are many cells and any of them depends on one, all of them are returned.
 
         Raises:
             WorkbookError: the cells cannot be read.
@@ -692,7 +692,7 @@ _READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
 def _hidden(
     values: Mapping[CellRef, CellValue], rests_on: Dependencies
 ) -> Mapping[CellRef, CellValue]:
-    """The cells, out of some, whose formula text no other formula reads.
+    """The values that may replace their formulas: no other formula depends on the formula itself.
 
     SUBTOTAL and AGGREGATE read that a cell is itself a subtotal, and omit it.
     """

@@ -38,10 +38,10 @@ from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
-"""Number of superfluous formulas from which leaving them out saves time."""
+"""Leaving out superfluous formulas saves time if there are at least this many."""
 
 WORTH_BYTES = 200_000
-"""Size, in bytes, of a sheet that no remaining formula names, from which emptying it saves time."""
+"""Emptying a sheet that no remaining formula names saves time from this many bytes."""
 
 _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
@@ -189,7 +189,7 @@ def with_sheets(
 
 
 _COLUMNS_AS_ARGUMENT = re.compile(rb":\$?[A-Za-z]{1,3}[,)]")
-"""A part of what the next pattern finds, which begins with a fixed character: much faster."""
+"""Finds part of what the next pattern finds, much faster: it begins with a fixed character."""
 
 _WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)][^<]*+)(?=</f>)")
 
@@ -347,7 +347,7 @@ def _without(content: bytes, element: bytes) -> bytes:
 
 
 class _Packed(bytes):
-    """A package that was packed here; its parts are kept, so nobody has to unpack it again."""
+    """A package that was packed here; it keeps its parts, so that it need not be unpacked again."""
 
     parts: Mapping[str, bytes]
 
@@ -460,7 +460,7 @@ def nameless_constants(workbook: Workbook, package: bytes) -> Constants | None:
 
 
 class Spills:
-    """Says where formulas may spill to: below and to the right of dynamic array formulas.
+    """The cells into which formulas may spill: below and to the right of dynamic array formulas.
 
     Only formulas whose stated range is their own cell count, as libraries write them; Excel finds
     out on loading how many cells they fill.
@@ -489,7 +489,7 @@ class Spills:
 
 
 def spills(package: bytes, parts: Mapping[str, str]) -> Spills | None:
-    """Finds where the formulas of a package may spill to; None if no formula can spill.
+    """Finds the cells into which formulas of a package may spill; None if no formula can spill.
 
     Args:
         package: the package that the quick engines get.
@@ -557,7 +557,7 @@ _NEVER_CELLS = re.compile(
     rb"chartSpace|comments|ThreadedComments|personList)\b"
 )
 """Root elements of parts with names of fonts, people and files, or the text of drawings and
-comments. The workbook part is one of them: a cell whose formula uses a name is not sure anyway."""
+comments. The workbook part is one of them: a cell whose formula uses a name is never sure."""
 
 
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")

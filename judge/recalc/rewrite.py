@@ -38,7 +38,7 @@ COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
 
 
 class _Keep:
-    """Marks a cell that does not change."""
+    """The type of the marker for a cell that does not change."""
 
 
 KEEP = _Keep()
@@ -68,7 +68,7 @@ def with_values(
 
 
 def check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Makes sure that parts of a package can be copied; no part unpacks to more than it claims.
+    """Checks that parts of a package can be copied; none unpacks to more than it claims.
 
     Raises:
         WorkbookError: the parts are too large.
@@ -110,7 +110,7 @@ _ANY_CELL = re.compile(
 
 
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
-    """Blanks the formula cells of a sheet, except for some.
+    """Empties the formula cells of a sheet, except for those to keep.
 
     Formulas that fill other cells or that cells share stay, and so do cells in an unusual notation.
 

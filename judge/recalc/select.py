@@ -34,8 +34,8 @@ class EngineEntry:
         name: short name of the engine.
         available: whether it can be used here.
         version: its version; empty if it is not available.
-        coverage: results of the benchmark: with how many functions the engine was measured, and
-            with how many of them it is trusted.
+        coverage: results of the benchmark: for how many functions the engine was measured, and for
+            how many of them it is trusted.
         hint: the command that installs it if it is missing, or why it does not start.
     """
 
@@ -105,7 +105,7 @@ def open_recalculator(
 
 
 def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
-    """Names of the engines that the sandbox has; starts none of them."""
+    """The names of the engines that are installed in the sandbox; none of them is started."""
     installed = []
     if sandbox.has_root(OFFICE_ROOT):
         installed.append(LIBREOFFICE)
@@ -126,7 +126,7 @@ def make_engines(
     workers: int = 1,
     book: VersionBook | None = None,
 ) -> list[Engine]:
-    """Engines by name, not started yet; embedded ones share one service."""
+    """Makes engines by name, without starting them; embedded ones share one service."""
     engines: list[Engine] = []
     if LIBREOFFICE in names:
         office = ServicePool(

@@ -28,12 +28,13 @@ transfer data. The service itself ends an engine that hangs; this ends a service
 
 ATTEMPTS = 2
 """How many times a service is started for one request. The engines are child processes of a
-service, which reports how they end; so if the service itself ends, it was ended from outside."""
+service, which reports how they end; so if the service itself ends, something outside has ended
+it."""
 
 
 WAITED_FOR_S = 0.5
 """How many seconds a request waits for a running copy of a service before another one is started.
-Starting one costs as much as a dozen usual requests: a quarter of a second of processor time for
+A start costs as much as a dozen usual requests: a quarter of a second of processor time for
 LibreOffice, and half of that for the quick engines."""
 
 
@@ -65,7 +66,7 @@ class ServicePool:
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
-        """Sends one request and returns the answer; if a service ends, the next one is asked.
+        """Sends one request and returns the answer; if a service ends, tries another one.
 
         Args:
             header: the request.

@@ -1,4 +1,4 @@
-"""Finds out what each requested cell depends on, since only that may affect which value it gets.
+"""Finds out what each requested cell depends on; nothing else may affect which value is taken.
 
 A property of some formulas (a function that was never measured, a name, text beyond ASCII) is
 passed on to the cells that depend on them, in one pass over all formulas that were followed. It
@@ -179,7 +179,7 @@ class Support:
         return cell in self._logical
 
     def reads_spilled(self, cell: CellRef) -> bool:
-        """Whether a cell may depend on a spilled cell that is not in the range the file states.
+        """Whether a cell may depend on a cell into which a formula spills beyond its stated range.
 
         LibreOffice computes such a formula only in its own cell.
         """
@@ -204,7 +204,7 @@ class Support:
 
 
 def _is_plain(formula: FormulaTraits) -> bool:
-    """Whether a formula has none of the properties that the benchmark's records do not cover."""
+    """Whether a formula has only properties that the benchmark's records cover."""
     return not (
         formula.opaque
         or formula.unbounded
@@ -243,15 +243,15 @@ def _passed_on(
 class _FreeCells:
     """Records which cells are known not to be marked while a walk is repeated step by step.
 
-    A formula cell that is not free when a later step reads it is marked already, or is part of a
-    circular reference and will be marked. So each rectangle is searched only once.
+    If a formula cell is not free when a later step reads it, it is already marked, or it is part of
+    a circular reference and will be marked. So each rectangle is searched only once.
     """
 
     def __init__(self, index: FormulaIndex, reads_text: Reads | None) -> None:
         self._index = index
         self._reads_text = reads_text
         self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-        """For each column, index of a free cell -> a later index, to skip runs of free cells."""
+        """For each column: index of a free cell -> a later index; skips runs of free cells."""
         self._covered: dict[tuple[str, Reference], bool] = {}
 
     def add(self, ref: CellRef) -> None:

@@ -20,16 +20,16 @@ PAIR = "pair"
 PAIR_ENGINES = (FORMUALIZER, IRONCALC)
 
 MIN_EVIDENCE = 3
-"""How many cells with different formulas a record needs before its figures are meaningful."""
+"""How many cells with different formulas a record needs before its figures mean anything."""
 
 SURE = 0.995
-"""Share of right cells from which a value of the pair is accepted without asking LibreOffice."""
+"""With this share of right cells, the pair's value is accepted without asking LibreOffice."""
 
 MOSTLY_SURE = 0.95
-"""Share of right cells over all shapes of a function that is required even if one shape is sure."""
+"""The share of right cells that all shapes of a function need even if one shape is sure."""
 
 RIGHT = 0.9
-"""Share of right cells from which an engine counts as trusted with a function."""
+"""An engine counts as trusted with a function if at least this share of its cells is right."""
 
 CELLS_OF_SHAPE = 2
 CELLS_OF_FUNCTION = 5
@@ -37,12 +37,12 @@ FIRST_CHANCE = 0.95
 FIRST_CHANCE_OF_ERROR = 0.8
 """This many assumed cells are added to a record. Cells added to a shape have the share of right
 cells of its function; of the cells added to a function, 95 % are right, or 80 % if they are errors.
-So six cells do not decide about thousands, and no engine is ahead where nothing was measured."""
+So six cells do not decide about thousands, and no engine is favoured where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often an engine was right where a function was called.
+    """How often an engine was right about cells that call a function.
 
     Attributes:
         right: number of cells in which it had Excel's value or error.
@@ -62,7 +62,7 @@ class Record:
         return self.right / self.total if self.total else 0.0
 
     def of(self, *, is_error: bool) -> tuple[int, int]:
-        """Numbers of right cells and of all cells, among those with an error or those without."""
+        """How many cells are right, and how many there are, with an error or without."""
         if is_error:
             return self.errors_right, self.errors
         return self.right - self.errors_right, self.total - self.errors
@@ -79,7 +79,7 @@ class Record:
 _NO_RECORD = Record(0, 0)
 
 _MAX_KEPT = 50_000
-"""For how many formulas the probabilities are kept in memory."""
+"""The number of formulas whose probabilities are kept in memory."""
 
 Records = Mapping[str, Mapping[str, Record]]
 """Function or shape -> engine -> its record."""
@@ -148,11 +148,11 @@ class TrustTable:
         )
 
     def is_shaped(self, engine: str, calls: Iterable[Call]) -> bool:
-        """Whether an engine has a record for the shape of each of the given calls."""
+        """Whether an engine has a record for the shape of every given call."""
         return all(self._shape(call, engine).total for call in calls)
 
     def coverage(self, engine: str) -> dict[str, int]:
-        """With how many functions an engine was measured, and with how many it is trusted."""
+        """For how many functions an engine was measured, and for how many it is trusted."""
         records = [
             function[engine]
             for name, function in self.functions.items()

@@ -78,7 +78,7 @@ _CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
 
 
 def chosen_if_office_misreads(votes: Votes) -> Choice | None:
-    """The choice if LibreOffice is known to read something differently from Excel.
+    """The choice for a cell in which LibreOffice is known to misread something.
 
     LibreOffice's value is taken only if another engine agrees with it. Failing that, the pair's
     value is taken if the two agree.
@@ -207,7 +207,7 @@ def winner(
 
 
 _OF_THE_ENGINE = frozenset(("#VALUE!", "#REF!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!"))
-"""Errors that may only show that a quick engine cannot do what LibreOffice can."""
+"""Errors that may only mean that a quick engine lacks something that LibreOffice supports."""
 
 
 def _refusal(votes: Votes, calls: Sequence[Call], trust: TrustTable) -> Candidate | None:
@@ -235,7 +235,7 @@ def _may_refuse(
 def _without_unmeasured_errors(
     votes: Votes, calls: Sequence[Call], trust: TrustTable, instead: CellValue
 ) -> Votes:
-    """Removes errors that may only show that an engine cannot do without an optional argument.
+    """Removes errors that may only show that an engine requires an optional argument.
 
     Where an argument is left out, the error of an engine counts against the value of another engine
     only if the former was measured with that shape.
@@ -274,7 +274,7 @@ def is_settled(
     missing: Iterable[str],
     instead: CellValue = None,
 ) -> bool:
-    """Whether no answer of the missing engines can change the value that wins now.
+    """Whether the missing engines can no longer change the value that wins now.
 
     False does not mean that an answer can change it; to find out, the caller has to try all
     :func:`possible_votes`.
@@ -309,7 +309,7 @@ def _keeps_its_voters(
     trust: TrustTable,
     instead: CellValue,
 ) -> bool:
-    """Whether the votes for a candidate still count, whatever the missing engines answer."""
+    """Whether the votes for a candidate still count whatever the missing engines answer."""
     if any(call.omits for call in calls) and is_error(first.value, instead):
         # Against a value, the error counts only if its engine was measured with that shape.
         return False
@@ -328,7 +328,7 @@ def _keeps_its_voters(
 def possible_votes(
     votes: Mapping[str, CellValue], missing: Iterable[str]
 ) -> Iterator[dict[str, CellValue]]:
-    """Yields every kind of outcome: the given votes, with votes that missing engines might add.
+    """Yields every kind of outcome: the given votes, and votes that missing engines may add.
 
     A missing engine may have no vote, the vote of another engine, or a new one of any kind.
     """
@@ -376,7 +376,7 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
 
 
 def is_identical(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are equal to the last digit; then they are of one kind."""
+    """Whether two values are equal to the last digit and so of the same kind."""
     return type(first) is type(second) and first == second
 
 

@@ -162,7 +162,7 @@ WORKBOOK_BYTES = Division(
 
 
 def divisions_for(tasks: Sequence[TaskFacts], *, of_paper: bool) -> tuple[Division, ...]:
-    """The divisions of these tasks, the paper's pairs first.
+    """The ways to divide these tasks into groups; those of the paper come first.
 
     Tasks are divided by the suite's own groups and by rounds if the suite and the run have them,
     and by the contents of the workbook if the suite's answers are files.

@@ -101,11 +101,11 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""At most this many of the tasks that lose something are named."""
+"""How many of the tasks whose outputs lost features or formulas are named."""
 
 
 def _of_figures(name: str) -> Any:
-    """A tally, or its lines; their module is imported only for runs that have the two figures."""
+    """Imports a name from ``two_figures``, which only runs with such figures need."""
     return resolve_name(f"judge.report.two_figures:{name}")
 
 
@@ -215,7 +215,7 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
 
 
 def _named_tasks(kept: KeptReport) -> str:
-    """The tasks that lose something; empty for a report that does not name them."""
+    """The tasks whose outputs lost something; empty for a report that does not name them."""
     named = kept.get("losing_tasks", [])
     if not named:
         return ""

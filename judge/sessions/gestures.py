@@ -1,7 +1,7 @@
 """Converts a browser's mouse and keyboard events to input, and to actions of computer_13.
 
 A click, a drag, a run of typed characters, a combination of keys or a scroll is a gesture, and
-becomes one action or a few. So the steps of people and of chat models are counted alike, and a
+becomes one action or a few. The steps of people are thus counted like those of chat models, and a
 person's episode can be replayed.
 """
 
@@ -19,7 +19,7 @@ MODIFIERS = ("ctrl", "shift", "alt")
 BUTTONS = ("left", "middle", "right")
 
 MAX_EVENTS = 2000
-"""Greatest number of events in one request."""
+"""The largest number of events in one request."""
 
 _MAX_TYPED_CHARS = 10_000
 _MAX_WHEEL_CLICKS = 100
@@ -49,8 +49,8 @@ class BrowserEvents:
     """Reads the events of a page.
 
     Modifier keys are pressed on the desktop just before the event that needs them, and released as
-    soon as the page reports that they are up. So a key does not stay down if the browser missed its
-    release.
+    soon as the page reports that they are up. A key therefore does not stay down if the browser
+    missed its release.
 
     Args:
         width: the width of the screen in pixels.

@@ -87,7 +87,7 @@ class Result:
         verdict: its code.
         description: the verdict in words.
         cause: the reason; empty if there is none.
-        lines: the differences.
+        lines: the differences, one line each.
     """
 
     verdict: str
@@ -234,7 +234,7 @@ class LiveSession:
     # -- input from the person --------------------------------------------------------------------
 
     def feed(self, events: Any) -> None:
-        """Repeats on the desktop what the person did in the browser.
+        """Performs on the desktop what the person did in the browser.
 
         Args:
             events: the events, for :meth:`judge.sessions.gestures.BrowserEvents.read`.
@@ -312,7 +312,7 @@ class LiveSession:
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """Ends the session if something fails; the page shows why."""
+        """Ends the session if the block fails; the page then shows why."""
         try:
             yield
         except Exception as error:

@@ -72,7 +72,7 @@ _PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.S
 
 @dataclass(frozen=True, slots=True)
 class ShownCase:
-    """The files and values on the page next to a suspect.
+    """The case, output and values that the page shows next to a suspect.
 
     Attributes:
         number: number of the case.
@@ -84,7 +84,7 @@ class ShownCase:
 
 
 def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
-    """The parts of a case's workbooks that surround its answer and the evidence.
+    """The parts of a case's workbooks around its answer and the evidence.
 
     Args:
         task: the task.

@@ -99,7 +99,7 @@ class ChecklistFormat(SuiteFormat):
             return False
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; a task that cannot be read is a fault."""
+        """Reads a suite; tasks that cannot be read are returned as faults."""
         folder = self.tasks_folder(root)
         if folder is None:
             raise SuiteError(f"{root} holds no tasks of {self.names[0]}")

@@ -422,7 +422,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     reason = evaluation.reason
     missing = [file.name for file in absent] + list(evaluation.missing)
     if reason is None and missing:
-        reason = f"the files are not there: {', '.join(missing)}"
+        reason = f"these files are missing: {', '.join(missing)}"
         if evaluation.answer is AnswerForm.TEXT:
             reason = f"infeasible, so that the answer FAIL is right; {reason}"
     spec = evaluation.spec

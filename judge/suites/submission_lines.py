@@ -47,7 +47,7 @@ def solution_paths(
     input_path: str | None = None,
     output_path: str | None = None,
 ) -> SolutionPaths:
-    """Finds both paths of a solution.
+    """Finds the paths at which a solution reads its input and writes its output.
 
     Args:
         question: the task.

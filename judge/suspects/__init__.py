@@ -1,4 +1,4 @@
 """Finds golds and cases of a suite that may be at fault, each with its evidence.
 
-Nothing here changes a suite or a score: a suspect is a reason to look, and a person decides.
+Nothing here changes a suite or a score: a suspect is a reason to check, and a person decides.
 """

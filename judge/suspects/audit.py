@@ -1,7 +1,8 @@
 """Audits a suite: searches every task for every sign, and compares suspects with runs' answers.
 
-A program only gets the input. If its output has the value that a sign expects, the sign is
-confirmed. If it has the gold's value, that value follows from the input after all.
+A program sees only the input. If its output has the value that a sign expects, the sign is
+confirmed. If it has the gold's value, that value follows from the input after all, so the sign is
+weaker.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def examine_task(
 
 
 def supported_by_others(suspects: Iterable[Suspect]) -> Iterator[Suspect]:
-    """Makes a failed task likely if another sign, which needs no run, finds a gold of it likely."""
+    """Raises a failed task to likely if a sign that needs no run finds one of its golds likely."""
     listed = list(suspects)
     support = next(
         (
@@ -278,7 +279,7 @@ def with_outputs(material: TaskMaterial, suspect: Suspect) -> Suspect:
 
 
 def _weighed(case: CaseMaterial, suspect: Suspect, outputs: Sequence[ReadOutput]) -> Suspect:
-    """Makes a suspect surer if a run has the expected value, less sure if it has the gold's."""
+    """Makes a suspect more certain if a run has the expected value, less if it has the gold's."""
     cells = [
         (address, item)
         for item in suspect.evidence

@@ -1,4 +1,4 @@
-"""Workbooks for signs, whose sheets are each read once as a whole; comparisons of workbooks."""
+"""Workbooks as signs read them: each sheet once, as a whole; comparisons of such workbooks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Book:
         return frozenset(tab.name for tab in self.workbook.tabs if tab.state != "visible")
 
     def read_whole(self) -> None:
-        """Reads each sheet in one pass; a broken sheet raises an error when a sign needs it."""
+        """Reads every sheet in one pass; a broken sheet raises its error when a sign needs it."""
         for sheet in self.sheet_names:
             with contextlib.suppress(WorkbookError):
                 self.workbook.sheet(sheet).load([WHOLE_SHEET])
@@ -143,7 +143,7 @@ def differing(first: Book, second: Book, sheet: str) -> Iterator[CellAddress]:
 
 
 def _unlike(old: Mapping[int, CellValue], new: Mapping[int, CellValue]) -> set[int]:
-    """Returns the keys whose values in two mappings differ, or differ in type."""
+    """Returns the keys whose values in the two mappings differ in value or type."""
     keys = old.keys() ^ new.keys()
     for key in old.keys() & new.keys():
         was, now = old[key], new[key]

@@ -24,7 +24,7 @@ class Sign(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that suspects have for it."""
+        """The name by which suspects refer to the sign."""
         ...
 
     @property
@@ -144,7 +144,7 @@ def address_in(book: Book, address: CellAddress) -> str:
 
 
 def and_more(number: int) -> str:
-    """Says how many others there are besides the named one; empty if there are no others."""
+    """Writes how many others there are besides the named one; empty if there are none."""
     return f" (and {number - 1:,} more)" if number > 1 else ""
 
 

@@ -242,7 +242,7 @@ class ReviewedSuspect:
 
     @property
     def certainty(self) -> Certainty:
-        """How sure the suspicion is; a fault that reviewers confirmed is sure."""
+        """How certain the suspicion is; a fault that reviewers confirmed is certain."""
         return Certainty.SURE if self.status is SuspectStatus.FAULT else self.suspect.certainty
 
 

@@ -38,7 +38,7 @@ EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]]
 
 Its parameters are the workbook, a mapping from cells to new constants (None empties the cell), and
 a mapping from cells to new formulas without the leading ``=``. Values of formulas that depend on
-the change are not updated. It raises WorkbookError if a cell cannot be set.
+the change are not updated. The function raises WorkbookError if a cell cannot be set.
 """
 
 
@@ -51,7 +51,7 @@ class Output:
         path: the path of the workbook.
         origin: whether its stored values are trusted.
         program: hash of the program that wrote it; empty if it is not on record.
-        strength: share of its scored cases that the run passes; None without recorded verdicts.
+        strength: share of the run's scored cases that it passes; None without recorded verdicts.
         verdict: the verdict on it; empty if none is on record.
     """
 
@@ -210,7 +210,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def recomputed(self) -> Mapping[CellAddress, CellValue]:
-        """The values that the gold's own formulas have when they are computed now.
+        """The values of the gold's own formulas, computed now.
 
         Raises:
             WorkbookError, RecalcError: nothing could be computed.
@@ -243,7 +243,7 @@ class CaseMaterial:
         return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
-        """Returns whether a cell is data: a constant that the same column of the input has."""
+        """Returns whether a cell is data: its constant occurs in the same column of the input."""
         value = self.gold.value(address)
         if value is None or self.gold.formula(address) is not None:
             return False
@@ -394,7 +394,7 @@ def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput |
 
 
 def moved_address(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
-    """Maps a cell in a rectangle of another workbook to its address in the gold."""
+    """Maps a cell of a rectangle in another workbook to the corresponding address in the gold."""
     row = address.row - there.min_row + gold.min_row
     column = address.column - there.min_column + gold.min_column
     return CellAddress(gold.sheet, row << COLUMN_BITS | column)
@@ -442,7 +442,7 @@ def _bytes(path: Path) -> bytes:
 
 
 MAX_REWRITTEN = 5_000
-"""How many formulas of one workbook are replaced at most."""
+"""The largest number of formulas that are replaced in one workbook."""
 
 
 def what_formulas_give(
@@ -470,7 +470,7 @@ def what_formulas_give(
 def apart_by_rewriting(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """Finds the answer's cells that would change with other formulas, and their new values.
+    """Finds the cells of the answer that other formulas would change, and their new values.
 
     A cell counts only if the engines compute the gold's value for its present formula; otherwise, a
     fault of an engine could be taken for a fault of the gold. Error values do not count, because a
@@ -506,7 +506,7 @@ def _alike(stored: CellValue, value: CellValue) -> bool:
 
 MIN_LETTERS = 3
 MIN_NUMBER = 1000
-"""Whole numbers below this occur by chance, like sums and counts."""
+"""Whole numbers below this may occur by chance, as sums and counts do."""
 LONGEST = 200
 DIGITS = 9
 

@@ -302,7 +302,7 @@ class _Running:
         """Starts the server in its sandbox, and lists its tools.
 
         Raises:
-            ServerError: the server does not start, by its own fault.
+            ServerError: the server does not start, and the fault is its own.
             SandboxError: the sandbox broke.
         """
         began = time.monotonic()

@@ -77,7 +77,7 @@ class RuleView:
 
     @property
     def condition(self) -> tuple[object, ...]:
-        """The condition: formulas and terms."""
+        """Everything that decides when the rule applies, and what it draws."""
         return (*self.formulas, *self.terms, *self.drawn)
 
     def __str__(self) -> str:

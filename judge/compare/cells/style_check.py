@@ -30,7 +30,7 @@ def compare_styles(
     skip: Collection[int],
     conditions: ConditionAnswers,
 ) -> tuple[Mapping[int, str], Sequence[str]]:
-    """Compares the looks of the cells of a rectangle.
+    """Compares the formatting of the cells of a rectangle.
 
     Args:
         gold: the gold's side.
@@ -150,7 +150,7 @@ class StyleChecker:
         skip: Collection[int],
         rules: RuleComparison | None = None,
     ) -> dict[int, str]:
-        """Compares the looks of the cells of a rectangle.
+        """Compares the formatting of the cells of a rectangle.
 
         Args:
             gold_range: the gold's rectangle.

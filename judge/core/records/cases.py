@@ -79,7 +79,7 @@ class DifferenceRecord(TypedDict):
 
     ``kind`` is the checker's name for this kind of difference. Values are JSON; dates and times
     are ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are the number
-    and the sentence of the rule that does not hold; ``about`` says what pages show of it.
+    and wording of the rule that does not hold; ``about`` says how pages show it.
     """
 
     kind: str
@@ -254,7 +254,7 @@ class ItemReading(TypedDict):
 
 
 class ItemRecord(TypedDict):
-    """An item of a checklist: how many points it can earn, how many it earned, and why.
+    """An item of a checklist: how many points it is worth, how many were earned, and why.
 
     ``judged`` says who judges it (:class:`judge.compare.checklists.items.Judged`), ``state`` is the
     result (:class:`judge.compare.checklists.items.State`). ``official`` or ``standard`` is the
@@ -283,7 +283,7 @@ class ItemRecord(TypedDict):
 
 
 class PointsRecord(TypedDict):
-    """Points of a group of items: ``possible`` for all items, ``judged`` for the judged ones.
+    """Points of a group of items: ``possible`` sums all items, ``judged`` only the judged ones.
 
     ``items`` and ``judged_items`` count these items, ``holding`` those that are fulfilled.
     """

@@ -286,7 +286,7 @@ class SuiteScores(TypedDict):
 
 
 class OfSuite(TypedDict):
-    """Scores over a whole suite, and over the whole of each of its groups."""
+    """Scores over a whole suite, and over each of its groups as a whole."""
 
     overall: SuiteScores
     by_group: dict[str, dict[str, SuiteScores]]

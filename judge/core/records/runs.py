@@ -51,9 +51,9 @@ class ToolsIdentity(TypedDict, total=False):
     servers: list[ServerRecord]
     limits: dict[str, float | None]
     as_published: list[str]
-    """Differences between the published agent and its own description that are reproduced."""
+    """Deviations of the published agent from its own description that this run reproduces."""
     corrected: list[str]
-    """Differences between the published agent and its own description that are corrected."""
+    """Deviations of the published agent from its own description that this run corrects."""
     licences: dict[str, dict[str, str]]
     """Licences, by server, then by package."""
     preset_sha256: Sha256

@@ -50,10 +50,10 @@ class StatedAnswer:
 def published_answer(reply: str) -> StatedAnswer:
     """Reads a reply as the published script does.
 
-    Three kinds of places are tried, and the first kind that occurs counts: fences with the tag
-    ``json``; an object directly after ``final answer.``; an object in a fence with the tag
-    ``python`` or ``py``. Among places of that kind, the last one that can be read as JSON counts,
-    and it must be an object.
+    The script looks for three kinds of text: a fence with the tag ``json``; an object directly
+    after ``final answer.``; an object in a fence with the tag ``python`` or ``py``. The first kind
+    that occurs counts. Of its occurrences, the last one that can be read as JSON counts, and it
+    must be an object.
 
     Args:
         reply: the reply.
@@ -134,7 +134,7 @@ def _published_cleaning(text: str) -> str:
 
 
 def named_answer(reply: str) -> StatedAnswer:
-    """Reads values written as ``@name[value]`` within a line; the last value of a name counts.
+    """Reads values that are written as ``@name[value]``; the last value of a name counts.
 
     Args:
         reply: the reply.
@@ -216,11 +216,11 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 
 
 class _FailedError(Exception):
-    """No object begins at an index.
+    """There is no object at an index.
 
     Attributes:
         problem: the reason.
-        cost: how many characters were read in vain.
+        cost: how many characters were read before this was clear.
     """
 
     def __init__(self, problem: NotLiteralError, cost: int) -> None:

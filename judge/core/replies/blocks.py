@@ -93,7 +93,7 @@ def _find_blocks(text: str, nested: int) -> list[Block]:
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields lines with their line ends, and whether each is outside every fenced block.
+    """Yields each line with its line end, and whether it is outside all fenced blocks.
 
     Fences are read as in Markdown, whatever the program between them contains.
     """
@@ -343,7 +343,7 @@ def _blank_fences(text: str) -> str:
 
 
 def _json_body(text: str) -> str | None:
-    """Returns the JSON of a reply that consists only of an object or list; None for others."""
+    """Returns the JSON of a reply that is nothing but an object or a list; otherwise None."""
     body = text.strip()
     if fence := _JSON_FENCE.match(body):
         body = body[fence.end() :]

@@ -1,8 +1,8 @@
 """Finds the program in a chat model's reply, after its reasoning. Pure; nothing is run or compiled.
 
 Programs come in every shape: in any kind of fence and with any tag, in several blocks, cut off,
-wrapped in the XML or JSON of a tool call, after pages of reasoning, or without any mark. The rules,
-in order:
+wrapped in the XML or JSON of a tool call, after pages of reasoning, or unmarked. The rules, in
+order:
 
 0. A reply that is a program from its first character to its last is taken unchanged, byte for
    byte: line ends, blank lines and the contents of strings (a fence, ``</think>``) belong to the
@@ -139,8 +139,8 @@ class Extraction:
 
     Attributes:
         code: the program; None if the reply has no program.
-        form: the form that the reply has it in: ``fence``, ``joined``, ``unclosed``, ``wrapper``,
-            ``bare`` or ``none``.
+        form: how the reply contains it: ``fence``, ``joined``, ``unclosed``, ``wrapper``, ``bare``
+            or ``none``.
         truncated: whether the reply seems to end in the middle of the program.
         blocks: how many pieces of Python the reply has.
     """
@@ -258,7 +258,7 @@ def _stands_alone(code: str, earlier: list[str]) -> bool:
 
 
 def _makes_something(code: str) -> bool:
-    """Returns whether the program seems to write a workbook, by its text."""
+    """Returns whether the program seems to write a workbook, judging by its text."""
     return _WRITES.search(code) is not None
 
 

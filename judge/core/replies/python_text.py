@@ -4,7 +4,8 @@
   to see whether a block of code is complete and which names it takes from elsewhere.
 - :func:`is_code_line` and similar functions distinguish lines of Python from prose.
 - :func:`is_program` checks whether text is a program from its first character to its last.
-- :func:`tidy` removes prompts, magics, odd indentation and escapes, which a file would not have.
+- :func:`tidy` removes prompts, notebook magics, odd indentation and escapes, which a file would not
+have.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Scanner:
         return Scan(self.closed, self._quote is not None, "".join(self._bare))
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
-        """Goes to the end of a string, or past its quote if it has no end; returns the index."""
+        """Returns the index after a string, or after its opening quote if the string has no end."""
         body = _STRING_BODIES[quote].match(piece, position)
         end = position if body is None else body.end()
         if piece.startswith(quote, end):
@@ -313,7 +314,7 @@ _LINE_NUMBER = re.compile(r" *+(\d{1,7}+)(?:[:.|] ?| |\t|\Z)")
 
 
 def tidy(code: str) -> str:
-    """Cleans a block of code, so that it is as in a file.
+    """Cleans a block of code, so that it reads as it would in a file.
 
     Args:
         code: lines that end with a newline, as they were in the reply.

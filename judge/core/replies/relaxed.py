@@ -15,7 +15,7 @@ MAX_DEPTH = 100
 """How deep objects and lists may be nested."""
 
 MAX_DIGITS = 1_000
-"""Whole numbers with more digits are not read."""
+"""The most digits of a whole number; longer numbers are refused."""
 
 _EXACT = 2.0**53
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")

@@ -34,7 +34,7 @@ def make_certificates(folder: Path, days: int) -> None:
         if (folder / name).exists():
             raise UsageError(
                 f"{folder / name}: already exists",
-                hint="Name another folder: what runs with the old certificates needs them.",
+                hint="Name another folder: what runs with the old certificates still needs them.",
             )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

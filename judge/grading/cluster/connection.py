@@ -1,7 +1,7 @@
 """The client's side of a Dask cluster: connecting, sending requests and receiving answers as bytes.
 
 This module also starts workers for one command, through :mod:`judge.grading.cluster.programs`, and
-registers the plugin that opens sandbox and engines on each worker.
+registers the plugin that opens the sandbox and the engines on each worker.
 
 Messages from a cluster run no code, and their size is limited before they are read. ``distributed``
 unpickles in many places: results, exceptions, the type of a result, warnings, events. Each of them
@@ -276,7 +276,7 @@ class WorkerTurns:
     def end(self, key: str, *, answered: bool) -> None:
         """Notes that a task has ended or was cancelled.
 
-        If the worker of the task is gone, the order is kept until every run has looked at it, so
+        If the worker of the task is gone, its list of tasks is kept until every run has read it, so
         that all runs see the same first task.
         """
         with self._lock:
@@ -387,8 +387,8 @@ class Connection:
 
         The scheduler packs several reports into one message. If one worker makes a message too long
         or unreadable, the client drops it together with the reports on other workers, whose answers
-        are then fetched without a report. If no worker has a task, the task may still be waiting: a
-        new worker gets no tasks until it has imported the judge.
+        are then fetched without a report. A task that no worker has may still be waiting: a new
+        worker gets no tasks until it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -416,7 +416,7 @@ class Connection:
     def _lost(self, keys: Sequence[str]) -> bool:
         """Returns whether tasks were cancelled, although this client did not cancel them.
 
-        If so, a new scheduler has taken the place of the one that had them.
+        If so, a new scheduler has replaced the one that had them.
         """
         return any(self._futures[key].status == "cancelled" for key in keys)
 

@@ -96,12 +96,12 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A submission to judge or a case to check, and how many times that failed.
+    """A submission to judge or a case to check, with its failed attempts.
 
     Attributes:
         work: the work.
         worker_deaths: how many workers died from it or could not answer because of it.
-        single: whether it is a single case that is tried for the last time.
+        single: whether it is a single case, which is tried for the last time.
     """
 
     work: Job | Check
@@ -229,10 +229,10 @@ class _WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all workers of a run are sent, and what they must have in common with this judge.
+    """What the client sends to all workers of a run, and what it expects of them.
 
     Attributes:
-        recipe: from this, workers open sandbox and engines.
+        recipe: describes the sandbox and the engines that workers open.
         question: the first request to a worker.
         identity: the identity that a worker must have.
         folder: the results directory, for workers that can access it.

@@ -42,11 +42,11 @@ from judge.suites import load_suite
 from judge.version import __version__
 
 RETURN_BYTES = 64 * MIB
-"""How many bytes of outputs one answer carries, if workers cannot access the results folder. When a
-worker has this much, it answers immediately; the rest of the work is requested again."""
+"""How many bytes of outputs one answer carries, if workers cannot access the results folder. A
+worker that has this much answers at once, and the client requests the rest again."""
 
 RETURN_RECORD_BYTES = 2 * MIB
-"""The same limit for records. A JSON value takes at least 2 bytes, so half as many values fit."""
+"""The same limit for records. A JSON value takes at least 2 bytes: half this many values fit."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
 """Longest answer that an honest worker sends: it stops as soon as it exceeds one of these
@@ -89,7 +89,7 @@ class Request:
 
     Attributes:
         key: the name of the task.
-        recipe: from this, the worker opens sandbox and engines.
+        recipe: describes the sandbox and the engines that the worker opens.
         work: submissions to judge, or cases to check.
         folder: the results directory, if the worker can access it and may store outputs there.
     """
@@ -119,7 +119,7 @@ class Reply:
         seconds: how long it took.
         judged: position of the work -> position of the case in its job -> the judged case.
         checks: position of the work -> the finished check.
-        gone: why the sandbox of this worker can no longer be used; empty if it can be.
+        gone: why the sandbox of this worker can no longer be used; empty if it still works.
         error: why the worker could not do any work; empty if it could.
     """
 
@@ -183,7 +183,7 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * requested)
     fields = checked(as_object(head), ReplyHead)
     if not 0 <= fields["seconds"] < _MAX_SECONDS:
-        raise MalformedError("a time that it cannot have taken")
+        raise MalformedError("a duration that is impossible")
     reply = Reply(seconds=fields["seconds"])
     reply.gone, reply.error = fields["gone"][:_MAX_WORDS], fields["error"][:_MAX_WORDS]
     listed, checks = fields["judged"], fields["checks"]

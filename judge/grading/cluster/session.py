@@ -65,8 +65,9 @@ class ClusterSession:
         """Opens a dispatcher that distributes the work of one run; runs may overlap.
 
         Args:
-            recipe: from this, workers open sandbox and engines.
-            settings: the same, open on this machine, for comparison with the workers.
+            recipe: describes the sandbox and the engines that workers open.
+            settings: the sandbox and the engines on this machine, which those of the workers must
+                equal.
             suite: the suite, which must have the same path on the workers.
             folder: the results directory; None if nothing is kept.
         """
@@ -124,7 +125,7 @@ class ClusterExecutorFactory:
 
     Attributes:
         session: the cluster.
-        recipe: from this, workers open sandbox and engines.
+        recipe: describes the sandbox and the engines that workers open.
         suite: the suite of the run.
         folder: its results directory; None if nothing is kept.
     """

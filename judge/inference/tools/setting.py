@@ -110,9 +110,9 @@ class Preset:
         setting: its rules.
         system: the system message.
         prompts: the prompt ``workbook``, and ``program`` or ``visualisation`` if the file has them.
-        words: the wording of messages.
-        shows: what the prompt says that view_xlsx shows, under ``published`` and ``corrected``;
-            empty if the preset has no such tool.
+        words: the messages about calls and results that the model gets.
+        shows: the prompt's sentences about the output of view_xlsx: ``published`` and
+            ``corrected``; empty if the preset has no such tool.
         digest: SHA-256 of the file.
     """
 

@@ -1,1 +1,1 @@
-"""Functions of Excel that are computed here, next to the engines or after them."""
+"""Functions of Excel that the judge computes itself, before or after the engines."""

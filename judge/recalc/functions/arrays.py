@@ -34,15 +34,14 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
 MAX_VALUES = 200_000
-"""Largest array that is computed here, in values."""
+"""The largest number of values in an array that is computed here."""
 
 COST = 20
 """Each value of a computed array counts as this many cells towards the limit on compared cells."""
 
 CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
-"""Functions that compute arrays only in an array formula, even inside a function of arrays.
-
-In a plain formula, they take one value of a range even if, say, SUMPRODUCT gets their result."""
+"""Functions that compute an array only in an array formula. In a plain formula, they take one value
+of a range, even as an argument of a function of arrays such as SUMPRODUCT."""
 
 
 def array_of(evaluation: Evaluation, node: Node) -> Cells:
@@ -297,10 +296,10 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
 
 
 def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
-    """Converts a single value that is not a reference to a number; errors are returned as errors.
+    """Converts a single value (not a reference) to a number; an error is returned unchanged.
 
     Raises:
-        UnsureError: the value is computed text, which counts in some formulas only.
+        UnsureError: the value is computed text, which counts as a number only in some formulas.
     """
     if isinstance(value, str) and not isinstance(node, Constant):
         raise UnsureError
@@ -404,7 +403,7 @@ _ETA = "_XLETA."
 
 
 def lambda_of(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
-    """A Python function that computes a LAMBDA, or a named function that is passed instead."""
+    """A Python function that computes a LAMBDA, or the named function that replaces one."""
     if isinstance(node, Parameter) and node.name.startswith(_ETA):
         return _of_function(node.name.removeprefix(_ETA), parameters)
     if not isinstance(node, Call) or node.name != "_XLFN.LAMBDA":
@@ -557,7 +556,7 @@ def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _line_of(*, rows: bool) -> ArrayFunction:
-    """Returns TOROW or TOCOL; arrays that keep a blank are left to engines, as Excel shows 0."""
+    """Computes TOROW and TOCOL; arrays that keep a blank are left to engines, as Excel shows 0."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         if not 1 <= len(arguments) <= 3:
@@ -593,7 +592,7 @@ ArrayFunction = Callable[[Evaluation, Sequence[Node]], Cells]
 
 @dataclass(frozen=True, slots=True)
 class ArrayResult:
-    """A function whose result is an array; where one value is expected, it is the only one.
+    """A function that returns an array; where one value is expected, it must have just one.
 
     Attributes:
         cells: computes the array.

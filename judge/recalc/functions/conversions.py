@@ -28,7 +28,7 @@ _PLAIN_LENGTH = 20
 """A number below 1 that needs more characters than this is written in E notation."""
 
 _ROUNDED_EXPONENT = 98
-"""Exponent beyond which Excel rounds the last digit in its own way."""
+"""Beyond this exponent, Excel rounds the last digit in a way that is not documented."""
 
 
 VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
@@ -71,7 +71,7 @@ def number_text(number: float) -> str:
 
 
 def written_out(digits: str, exponent: int) -> str:
-    """Writes digits with the decimal point at the position given by the exponent."""
+    """Writes digits with a decimal point at the position that the exponent gives."""
     if exponent < 0:
         return f"0.{'0' * (-exponent - 1)}{digits}"
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
@@ -183,7 +183,7 @@ def text_number(text: str) -> float | None:
 
 
 def _check_blanks(text: str) -> None:
-    """A date with blanks around it is not a number, as cells of two of Excel's workbooks show.
+    """Refuses a date with blanks around it: two of Excel's workbooks show that it is not a number.
 
     Raises:
         UnsureError: there is a blank on one side only.

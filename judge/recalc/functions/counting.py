@@ -73,14 +73,14 @@ def _median(numbers: Sequence[float]) -> Scalar:
 
 
 def _modes(numbers: Sequence[float]) -> list[float]:
-    """The numbers that occur most often, if any occurs twice, in the order of the first ones."""
+    """The numbers that occur most often, in order of first occurrence; none if all are distinct."""
     counts = collections.Counter(numbers)
     most = max(counts.values(), default=1)
     return [number for number, count in counts.items() if count == most > 1]
 
 
 def _mode(evaluation: Evaluation, numbers: Sequence[float]) -> Scalar:
-    """The first of the numbers that occur most often; LibreOffice takes the least of them."""
+    """The first of the numbers that occur most often; LibreOffice takes the smallest of them."""
     modes = _modes(numbers)
     evaluation.converted = evaluation.converted or len(modes) > 1
     return modes[0] if modes else NA
@@ -167,7 +167,7 @@ def _at_share(
     quarters: bool,
     exclusive: bool,
 ) -> Scalar:
-    """The value below which a share of the numbers is: a node's value, or its quarters."""
+    """The value below which a share of the numbers is; a node gives the share (or quarters)."""
     given = evaluation.scalar(node)
     share = given if isinstance(given, ErrorValue) else evaluation.number(given)
     if isinstance(share, ErrorValue):
@@ -188,7 +188,7 @@ def _at_share(
 def _nth(
     evaluation: Evaluation, node: Node, numbers: list[float] | ErrorValue, *, largest: bool
 ) -> Scalar:
-    """The number with the rank that is the value of a node."""
+    """The number that has the rank given by a node."""
     rank = evaluation.scalar(node)
     number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
     if isinstance(number, ErrorValue):
@@ -206,7 +206,7 @@ def _subtotal(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """SUBTOTAL: omits other subtotals, rows that a filter hides, and from 101 all hidden rows.
 
     Raises:
-        UnsureError: the number of the function is unusual, or a count may depend on an error.
+        UnsureError: the function number is unusual, or a count may depend on an error.
     """
     if len(arguments) < 2:
         raise UnsureError
@@ -325,7 +325,7 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
 
 
 def _of_pairs(first: int) -> Function:
-    """Functions of pairs of numbers, for ranges of different sizes: these give #N/A."""
+    """Functions of pairs of numbers: ranges of different sizes give #N/A."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != first + 2:
@@ -351,7 +351,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
     Engines count text as 0, and some need ranges of the same shape.
 
     Raises:
-        UnsureError: several errors, or text that is written in the formula.
+        UnsureError: there are several errors, or text that is written in the formula.
     """
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -380,7 +380,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
 
 
 def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """MDETERM, MINVERSE and MMULT of cells that are blank or hold text: #VALUE!.
+    """MDETERM, MINVERSE and MMULT: cells that are blank or hold text give #VALUE!.
 
     Raises:
         UnsureError: all values are numbers, which are left to engines, or one is an error.
@@ -400,7 +400,7 @@ def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
 
 
 def _most_frequent(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """MODE of ranges; other arguments are left to engines, as text counts in its own way."""
+    """MODE of ranges; other arguments are left to engines, since text counts differently there."""
     if not all(map(is_reference, arguments)):
         raise UnsureError
     numbers = numbers_of(gathered(evaluation, arguments))

@@ -128,7 +128,7 @@ class Cells:
         """The cells that are equal to a number, or to a string in lower case.
 
         Raises:
-            UnsureError: it is not documented which number the text of some cell is read as.
+            UnsureError: it is not documented as which number Excel reads the text of a cell.
         """
         if self._equal is None:
             self._equal = self._by_value()
@@ -356,7 +356,7 @@ def text_order(first: str, second: str, operator: str) -> bool:
 def fits(text: str, pattern: str) -> bool:
     """Whether a string matches a pattern with ``*``, ``?`` and ``~``.
 
-    Takes time in proportion to the product of their lengths.
+    The time is proportional to the product of their lengths.
     """
     parts = _pattern_parts(pattern)
     at = place = 0

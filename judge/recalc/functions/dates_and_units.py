@@ -27,10 +27,10 @@ from judge.recalc.functions.scalars import Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
-"""A number of months that is greater than the calendar has."""
+"""A number of months beyond the end of the calendar."""
 
 FIRST_DAYS = 60
-"""Serial number of the last day of February 1900; up to this day, engines number days differently.
+"""Serial number of the last day of February 1900; up to it, engines number the days differently.
 """
 
 MAX_PLAIN_DAY = 27
@@ -119,7 +119,7 @@ def _clock(place: int) -> Function:
 
 
 def _months_away(*, at_end: bool) -> Function:
-    """Returns EDATE or EOMONTH, for the first days of 1900 and for dates beyond the calendar."""
+    """Computes EDATE and EOMONTH for the first days of 1900 and for dates beyond the calendar."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
@@ -168,7 +168,7 @@ ADD_IN = frozenset(
 
 
 def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """Returns #VALUE! if a logical value is among the arguments, after numbers only.
+    """Returns #VALUE! if the first argument that is not a number is a logical value.
 
     Raises:
         UnsureError: other arguments, which are left to the engines.
@@ -187,7 +187,7 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
 
 
 def _add_in(name: str) -> Function:
-    """A function of the former add-in, of which only the refusals are known here."""
+    """A function of the former add-in, of which only the refused arguments are computed here."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if name not in REFUSALS:
@@ -230,8 +230,8 @@ def _logical_payment(refused: ErrorValue, payments: int) -> Function:
 def _duration(*, modified: bool) -> Function:
     """DURATION and MDURATION of a bond that is bought on the day of a coupon.
 
-    Then all coupons are whole periods away, so the value does not depend on the way in which days
-    are counted. On other days, LibreOffice and IronCalc differ, too; those are left to the engines.
+    All coupons are then whole periods away, so the value does not depend on how days are counted.
+    Other days are left to the engines, although LibreOffice and IronCalc differ on them.
     """
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -259,7 +259,7 @@ def _whole_periods(settlement: float, maturity: float, frequency: float) -> int:
     """How many whole periods lie between two days.
 
     Raises:
-        UnsureError: not only whole periods, or a day at the end of a month.
+        UnsureError: the time is not a number of whole periods, or a day is at the end of a month.
     """
     if frequency not in (1, 2, 4) or not FIRST_DAYS < settlement < maturity <= LAST_SERIAL:
         raise UnsureError
@@ -329,7 +329,7 @@ def _solved(price: Callable[[float], float], wanted: float) -> float:
     """The yield from 0 to 10 that gives a price, which falls as the yield rises.
 
     Raises:
-        UnsureError: no such yield.
+        UnsureError: there is no such yield.
     """
     low, high = 0.0, 10.0
     if not price(high) <= wanted <= price(low):
@@ -363,7 +363,7 @@ _PREFIXES = {
 
 
 def _unit(name: str) -> tuple[int, float, int]:
-    """The kind of a unit, its size in the first unit of that kind, and its power of ten."""
+    """The kind of a unit, its size in the first unit of the kind, and its prefix's power of ten."""
     for number, units in enumerate((_TIME, _LENGTH, _MASS, _FORCE, _ENERGY, _POWER)):
         if name in units:
             return number, units[name], 0

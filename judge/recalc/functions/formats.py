@@ -127,7 +127,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
 
 
 def _read(kind: str, text: str) -> _Token | None:
-    """Converts a token to the form in which it is shown; None if it shows nothing."""
+    """Makes the token for a part of a format; None if that part shows nothing."""
     if kind == "quoted":
         return _Token("literal", text[1:-1])
     if kind == "escaped":
@@ -169,7 +169,7 @@ def _of_text(value: str, sections: tuple[_Section, ...]) -> str:
 
 
 def _chosen(value: float, sections: list[_Section]) -> tuple[_Section, bool]:
-    """The format section for a number, and whether it shows the minus sign of a negative number."""
+    """The format section for a number, and whether a negative number keeps its minus sign there."""
     if not any(section.condition for section in sections):
         if len(sections) == 1:
             return sections[0], True

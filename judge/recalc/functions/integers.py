@@ -17,17 +17,17 @@ from judge.recalc.functions.scalars import Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 BITS = 2**48
-"""Functions of bits take, and return, only numbers that are smaller than this."""
+"""Bit functions accept and return only numbers smaller than this."""
 
 MAX_SHIFT = 53
 EXACT = 2**53
 """Whole numbers from here on may not be exact."""
 
 MAX_OBJECTS = 10_000
-"""Most objects from which choices are counted here."""
+"""Choices are counted here from at most this many objects."""
 
 MAX_PLACES = 10
-"""Largest number of digits of a number in another system, as text."""
+"""Largest number of digits of a number that is written in another number system."""
 
 
 def _number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
@@ -43,7 +43,7 @@ def _strict_number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
 
 
 def _of_whole(least: int, most: int, plain: Callable[..., Scalar], *, exact: int = 0) -> Function:
-    """Makes a function of whole numbers; ``plain`` returns #NUM! if it refuses them.
+    """Makes a function of whole numbers from ``plain``, which returns #NUM! for bad numbers.
 
     Args:
         least: the smallest number of arguments.
@@ -104,12 +104,12 @@ def _in_base(number: int, base: int) -> str:
 
 
 def _half(base: int) -> int:
-    """The first number of ten digits (ten bits, for base 2) that stands for a negative one."""
+    """The first ten-digit number (of ten bits, for base 2) that represents a negative number."""
     return 2**9 if base == 2 else base**MAX_PLACES // 2
 
 
 def _read(evaluation: Evaluation, value: Scalar, base: int) -> int | ErrorValue:
-    """Reads a number of up to ten digits, of which the first half are positive."""
+    """Reads a number of up to ten digits; the upper half of these numbers are negative."""
     if isinstance(value, bool):
         return VALUE
     text = evaluation.text(value)

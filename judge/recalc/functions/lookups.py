@@ -21,7 +21,7 @@ from judge.recalc.functions.scalars import Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
-"""Largest array that is searched here, in values; on larger tables the engines agree."""
+"""The largest number of values that are searched here; on larger tables the engines agree."""
 
 REF = ErrorValue("#REF!")
 
@@ -79,7 +79,7 @@ def _is_equal(value: Scalar, sought: Scalar) -> bool:
 
 
 def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
-    """Position, from 0, of the first equal value; text to look up may have wildcards."""
+    """Position, from 0, of the first value equal to the target, which may have wildcards."""
     if isinstance(sought, str) and any(letter in sought for letter in "*?~"):
         pattern = sought.lower()
         fitting = (at for at, value in enumerate(line) if isinstance(value, str))
@@ -208,7 +208,7 @@ def _place(
 ) -> int | ErrorValue | None:
     """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it.
 
-    #VALUE! if the modes are no modes, or do not go together.
+    #VALUE! if a mode does not exist, or the two modes cannot be combined.
     """
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
@@ -239,7 +239,7 @@ def _place(
 def _halved_of_all(
     sought: Scalar, line: Sequence[Scalar], match: int, *, descending: bool
 ) -> int | None:
-    """Position, from 0, at which a binary search ends that compares values of all kinds."""
+    """Position, from 0, at which a binary search over values of all kinds ends."""
     low, high = -1, len(line)
     while high - low >= 2:
         middle = low + (high - low) // 2

@@ -115,7 +115,7 @@ class Contents:
         return self._used[sheet]
 
     def stored(self, sheet: str) -> Mapping[int, CellValue]:
-        """The values of all cells of a sheet by key, as in the file."""
+        """The values of all cells of a sheet, by key, as the file stores them."""
         if sheet not in self._stored:
             self._stored[sheet] = self.workbook.stored_values(sheet)
         return self._stored[sheet]
@@ -233,7 +233,7 @@ class OwnValues:
     def correct(self, ref: CellRef, value: Scalar) -> None:
         """Replaces the value of a formula cell; cells that read it are computed from the new value.
 
-        No cell that reads it may have been computed before.
+        This must be called before any cell that reads it is computed.
         """
         self._corrected[ref] = value
 
@@ -269,7 +269,7 @@ class OwnValues:
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
     ) -> tuple[Scalar, bool]:
-        """One value of an array formula, whose values are all computed in one go."""
+        """One value of an array formula; all of its values are computed together."""
         first = CellRef(ref.sheet, cell.row, cell.column)
         if first not in self._arrays:
             self._arrays[first] = None
@@ -317,7 +317,7 @@ class OwnValues:
         return f"={_IN_FILES.sub('', text.removeprefix('='))}"
 
     def _plain(self, value: CellValue) -> Scalar:
-        """A constant as a formula sees it."""
+        """The value that a formula reads from a cell with a constant."""
         scalar = plain_scalar(value)
         if not self.date_1904:
             return scalar
@@ -439,7 +439,7 @@ class OwnValues:
 
 
 _PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue))
-"""Types of constants that formulas read as they are stored."""
+"""Types of constants that formulas read without conversion."""
 
 
 class _Values:
@@ -600,7 +600,7 @@ def own_values(
         contents: the workbook.
         cells: formula cells.
         taken: formula cell -> the value that is already known, such as an engine's.
-        suspects: whether a cell is tried even if none of its functions converts anything.
+        suspects: whether cells are tried even if none of their functions converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.
@@ -635,7 +635,7 @@ def corrected_values(
         cells: formula cells.
         taken: formula cell -> the value that is already known, such as an engine's.
         walk: all formula cells that these depend on; None if they are not known.
-        suspects: whether a cell is tried even if none of its functions converts anything.
+        suspects: whether cells are tried even if none of their functions converts anything.
         rounded: cells of which only the last digits are in doubt.
 
     Returns:

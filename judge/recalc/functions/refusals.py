@@ -1,4 +1,4 @@
-"""Which numbers Excel refuses as arguments of functions that are otherwise left to engines. Pure.
+"""The numbers that Excel refuses as arguments of functions that are left to engines. Pure.
 
 Source: the remarks on Microsoft's page on each function. Engines compute the same results, but some
 also accept arguments for which Excel's result is an error.
@@ -16,11 +16,11 @@ Refusal = Callable[[Sequence[float]], ErrorValue | None]
 
 
 def _unless(accepted: Callable[..., bool], least: int, most: int) -> Refusal:
-    """#NUM! unless the numbers are accepted; other numbers of arguments are left to engines.
+    """Refuses numbers with #NUM! unless they pass a test; other counts are left to engines.
 
     Args:
         accepted: gets the numbers.
-        least: the smallest number of arguments.
+        least: the smallest number of arguments that is tested.
         most: the largest.
     """
 
@@ -33,7 +33,7 @@ def _unless(accepted: Callable[..., bool], least: int, most: int) -> Refusal:
 
 
 def _each(*tests: Callable[[float], bool]) -> Refusal:
-    """#NUM! unless each number passes the test of its position."""
+    """Refuses numbers with #NUM! unless each passes the test for its position."""
     return _unless(
         lambda *numbers: all(test(number) for test, number in zip(tests, numbers, strict=True)),
         len(tests),
@@ -63,7 +63,7 @@ def _inner_share(number: float) -> bool:
 
 
 def _degrees(number: float) -> bool:
-    """Whether a number is accepted as one of degrees of freedom."""
+    """Whether a number is accepted as a number of degrees of freedom."""
     return 1 <= number <= 1e10
 
 

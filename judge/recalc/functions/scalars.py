@@ -131,7 +131,7 @@ REFUSING_ERRORS = frozenset(
     TIME WEEKDAY DAYS360 UNICHAR
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
-"""Functions of numbers that are left to engines, but not if one of their arguments is an error."""
+"""Functions of numbers that are left to engines unless one of their arguments is an error."""
 
 _OF_TEXT = frozenset(
     ("PROPER", "ARABIC", "DECIMAL", "REGEXTEST", "REGEXEXTRACT", "REGEXREPLACE", "TEXTSPLIT")
@@ -252,8 +252,8 @@ class Evaluation:
     def _left_to_engines(self, node: Call) -> Scalar:
         """The error of a function that is left to engines, if Excel refuses its arguments.
 
-        It is the first error among the arguments, while LibreOffice returns the last one; text that
-        is not a number counts as one.
+        It is the first error among the arguments (LibreOffice returns the last one); text that is
+        not a number counts as an error.
 
         Raises:
             UnsureError: Excel may accept the arguments.
@@ -274,11 +274,11 @@ class Evaluation:
         return self.refused(refused)
 
     def refusal(self, name: str, values: Sequence[Scalar]) -> ErrorValue | None:
-        """The error of a function that refuses some numbers; None if it is not known to.
+        """The error that a function gives for its arguments; None if none is known.
 
         Args:
             name: the function, without a prefix.
-            values: its arguments, none an error.
+            values: its arguments, none of which is an error.
         """
         rule = REFUSALS.get(name)
         if rule is None:
@@ -424,7 +424,7 @@ _Plain = Callable[..., Scalar]
 
 
 def of_values(least: int, most: int, plain: _Plain) -> Function:
-    """Makes a function of single values; if one of them is an error, that error is the result."""
+    """Makes a function of single values; its result is the first error among them, if any."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not least <= len(arguments) <= most:
@@ -478,8 +478,8 @@ def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 def _chosen(evaluation: Evaluation, value: Scalar) -> Scalar:
     """The value that a function chooses among its arguments.
 
-    A blank cell, or an argument that is left out, stays blank for what reads the result
-    (``IF(A1,"not ",)&"ok"``), except in arrays.
+    If it chooses a blank cell, or an argument that is left out, the result is blank to the function
+    or operator that reads it (``IF(A1,"not ",)&"ok"``), except in arrays.
     """
     return 0 if value is None and evaluation.spreads else value
 

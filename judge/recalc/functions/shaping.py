@@ -29,13 +29,13 @@ from judge.recalc.functions.texts import spans_of
 from judge.workbook.cell import ErrorValue
 
 EMPTY = ErrorValue("#CALC!")
-"""The result of a function whose array has no values; files have #VALUE! for it."""
+"""The result of a function whose array has no values; files store it as #VALUE!."""
 
 Rows = list[list[Scalar]]
 
 
 class _RefusedError(Exception):
-    """An argument is refused with an error of Excel."""
+    """Excel refuses an argument, with the error that it shows."""
 
     def __init__(self, error: ErrorValue) -> None:
         super().__init__(error.code)
@@ -55,7 +55,7 @@ def _rows(evaluation: Evaluation, node: Node) -> Rows:
 def _option(
     evaluation: Evaluation, arguments: Sequence[Node], at: int, *, exact: bool = False
 ) -> int | None:
-    """A number without its decimals, or one that has none; None if the argument is left out."""
+    """The value of an optional argument, without decimals; None if the argument is left out."""
     if at >= len(arguments) or isinstance(arguments[at], Missing):
         return None
     value = evaluation.scalar(arguments[at])
@@ -141,7 +141,7 @@ def _chosen(*, columns: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
 
 
 def _trimmed(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
-    """TRIMRANGE: without the blank rows and columns at the edges."""
+    """TRIMRANGE: removes the blank rows and columns at the edges."""
     cells = all_of(evaluation, arguments[0])
     spans: list[range] = []
     for at, size in ((1, cells.rows), (2, cells.columns)):
@@ -175,7 +175,7 @@ def _expanded(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
 
 
 def _pad(evaluation: Evaluation, arguments: Sequence[Node], at: int) -> Scalar:
-    """What fills an array up: an argument, or #N/A."""
+    """The value that fills gaps in the result: an argument, or #N/A."""
     if at >= len(arguments) or isinstance(arguments[at], Missing):
         return NA
     return evaluation.scalar(arguments[at])
@@ -349,7 +349,7 @@ class _Table:
             raise UnsureError
 
     def total(self, rows: Sequence[int]) -> Scalar:
-        """The function's value for some rows; a share is one of all rows."""
+        """The function's value for some rows; a share is relative to all rows."""
         parts = [of_rows([[self._values[row]] for row in rows])]
         if self.shares:
             parts.append(of_rows([[value] for value in self._values]))

@@ -289,7 +289,7 @@ def _beside_separator(*, before: bool) -> Function:
     """TEXTBEFORE and TEXTAFTER.
 
     Raises:
-        UnsureError: Microsoft's pages do not say how separators are counted that overlap.
+        UnsureError: the separators overlap; Microsoft's pages do not say how those are counted.
     """
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -363,11 +363,10 @@ _NOT_DOCUMENTED = frozenset("!*'()~")
 
 
 def _encodeurl(evaluation: Evaluation, value: Scalar) -> Scalar:
-    """ENCODEURL: all but letters, digits and ``-_.`` as the hexadecimal numbers of their bytes.
+    """ENCODEURL: writes all characters except letters, digits and ``-_.`` as ``%`` and their bytes.
 
     Raises:
-        UnsureError: the text has a character of which Microsoft's page does not say whether it
-            stays.
+        UnsureError: Microsoft's page does not say whether a character of the text is kept.
     """
     text = evaluation.text(value)
     if not _NOT_DOCUMENTED.isdisjoint(text) or not text.isprintable():
@@ -413,7 +412,7 @@ def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
     """BAHTTEXT: an amount of money in Thai words.
 
     Raises:
-        UnsureError: amounts of less than a baht, and those that are too large.
+        UnsureError: the amount is less than a baht, or too large.
     """
     number = evaluation.number(value)
     if isinstance(number, ErrorValue):

@@ -1,4 +1,4 @@
-"""Which formulas are computed here at all, next to the engines or after them. Pure."""
+"""Decides which formulas the judge computes itself, before or after the engines. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_F
     FORMULATEXT HOUR MINUTE SECOND
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
-"""Formulas without ``&`` and without these functions are examined only after the engines'
-answers."""
+"""Formulas without ``&`` and these functions are examined only when the engines have answered."""
 
 
 @functools.lru_cache(maxsize=16_384)
 def may_convert(formula: str) -> bool:
-    """Whether a formula is tried before the engines are asked."""
+    """Whether the judge tries to compute a formula before it asks the engines."""
     return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
 
 

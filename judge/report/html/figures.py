@@ -163,7 +163,7 @@ class Figures:
         return self._with_sign(pointer, value, Shown(factor=100, digits=2))
 
     def moved(self, pointer: str) -> Markup:
-        """The difference of two amounts at a path, with its sign."""
+        """The number at a path, which is the difference of two amounts, with its sign."""
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)

@@ -498,7 +498,7 @@ def _probe_roots(*, usable: bool) -> list[BackendFinding]:
     """Checks which roots are built.
 
     Args:
-        usable: whether bubblewrap itself works, so that it only needs the root for solutions.
+        usable: whether bubblewrap itself works; a built root for solutions then makes it usable.
     """
     findings = []
     for name, root in roots.ROOTS.items():

@@ -265,7 +265,7 @@ def _paths() -> list[str]:
 
 
 def _command(root: str) -> list[str]:
-    """The command of an interpreter that waits for its boot frame, without the judge's packages."""
+    """The command of an interpreter, without the judge's packages, that awaits its boot frame."""
     if root == "office":  # its bridge is a package of the system's own interpreter
         return [str(_SYSTEM_PYTHON), *layout.PYTHON_FLAGS, "-c", BOOT]
     return [sys.executable, "-I", "-S", "-c", BOOT]

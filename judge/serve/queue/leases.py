@@ -455,7 +455,7 @@ def cancel_all(transaction: Transaction, rejudging: str, account: str) -> None:
     Args:
         transaction: the transaction in which the rejudging is locked.
         rejudging: id of the rejudging.
-        account: id of the account whose turns they take.
+        account: id of the account in whose name the judgings are queued.
     """
     lock_account(transaction, account)
     of_it = _J.rejudging == rejudging

@@ -419,11 +419,11 @@ def make_ready(
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The person who applies a rejudging, and how.
+    """A request to apply a rejudging.
 
     Attributes:
-        account: id of their account.
-        changed: how many verdicts change, as the person typed it to confirm.
+        account: id of the account of the person who applies it.
+        changed: the number of changed verdicts, which the person types to confirm.
         another_person: whether the person who opened it, and the reviewers of its disputes, may not
             apply it.
     """

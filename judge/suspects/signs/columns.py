@@ -1,4 +1,4 @@
-"""Signs about columns of formulas: a cell with another formula, and a column that a gold breaks."""
+"""Signs about columns of formulas: cells that do not follow the column's formula."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves
 from judge.workbook.cell import CellValue
 
 MIN_FORMULAS = 4
-"""How many cells of a column must share a formula for another formula to be odd."""
+"""How many cells of a column must share a formula before a different one is suspicious."""
 
 SHARE = 0.75
 """Share of a column's cells that must have this formula."""
@@ -231,7 +231,7 @@ def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
 
 
 def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
-    """Returns whether the gold has other content than the input's formula, and is not blank."""
+    """Returns whether the gold's cell is not blank and differs from the input's formula."""
     own = case.gold.formula(cell)
     if own is None:
         return case.gold.value(cell) is not None and case.in_answer(cell)

@@ -17,7 +17,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""At most this many cells of a gold are replaced by the input's; with more, no cell is."""
+"""The most cells of a gold that are replaced by the input's; if more differ, none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def what_moves(
     constants: Mapping[CellAddress, CellValue],
     formulas: Mapping[CellAddress, str] | None = None,
 ) -> dict[CellAddress, tuple[CellValue, CellValue]]:
-    """Finds answer cells that the gold's formulas compute differently with new contents.
+    """Finds answer cells for which the gold's formulas give other values with new contents.
 
     Args:
         case: the case.
@@ -290,8 +290,8 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
 def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
     """Selects the cells that the gold changed singly, not as part of a rewritten row or column.
 
-    Sorting a list, or writing headings again, changes most of a row or column. If other cases can
-    distinguish such work from a slip, this is not checked.
+    Sorting a list, or writing headings again, changes most of a row or column. This is not checked
+    if other cases show whether it was such work or a slip.
     """
     held: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
@@ -330,7 +330,7 @@ def is_heading(cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellA
 
 
 def _is_traced(case: CaseMaterial, address: CellAddress, traces: Traces) -> bool:
-    """Returns whether the answer contains the gold's value of a cell, and not the input's."""
+    """Returns whether the answer has the value that a cell has in the gold, not in the input."""
     gold, given = case.gold.value(address), case.input.value(address)
     return traces.holds(gold) and not traces.holds(given)
 

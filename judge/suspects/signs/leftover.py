@@ -253,7 +253,7 @@ def _kept_from(
 
 
 def _is_held(book: Book, value: CellValue) -> bool:
-    """Returns whether any cell of a workbook has a value, which may have been moved from there."""
+    """Returns whether any cell of a workbook has a value: the value may come from that cell."""
     return any(
         same_constant(value, held)
         for sheet in book.sheet_names
@@ -350,7 +350,7 @@ class _Rows:
 
     Attributes:
         total: how many rows have at least two recognizable values.
-        differing: the cells of those of these rows that the input does not have.
+        differing: the cells of such rows that the input does not have.
     """
 
     total: int

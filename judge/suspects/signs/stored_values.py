@@ -272,7 +272,7 @@ CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
 
 _ERROR_TEXT = re.compile(r"#(?:REF!|NAME\?|NULL!|DIV/0!|VALUE!|NUM!|N/A)")
 MAX_FOLLOWED = 500
-"""Largest number of errors that are examined in an answer, and in a sheet."""
+"""The largest number of errors that are examined in an answer, or in a sheet."""
 
 
 class ErrorValues:

@@ -16,7 +16,7 @@ from judge.workbook.cell import CellRange, CellValue
 
 MIN_ROWS = 5
 SHARE = 0.75
-"""If the input has this share of the gold's rows, the gold is taken to be made of input rows."""
+"""With this share of its rows in the input, a gold is assumed to consist of input rows."""
 
 MIN_COLUMNS = 2
 

@@ -17,7 +17,7 @@ from judge.workbook.cell import CellValue, ErrorValue
 Answer = Mapping[CellAddress, CellValue]
 
 STRONG = 2 / 3
-"""Share of its cases that a run must pass for its answer alone to count against a gold."""
+"""Share of its cases that a run must pass before its answer counts against a gold by itself."""
 
 FAIR = 1 / 2
 """This share is enough if the run also passes two other cases of the task."""
@@ -27,8 +27,7 @@ class MixedVerdicts:
     """Finds cases that a run fails although it passes other cases of the same task.
 
     A program that is right on two cases follows the rule of their golds. If it fails the third
-    case, it is more likely that the third gold follows a different rule than that the program is
-    wrong.
+    case, the third gold probably follows a different rule, and the program is right.
     """
 
     name = "mixed-verdicts"
@@ -182,9 +181,9 @@ def leaning_of(
 ) -> Leaning:
     """Decides whether the differing values of a gold and an answer favour one of them.
 
-    The question may have the strings of one of them: the exact letter case decides; if it has both
-    or neither, any letter case does. Otherwise, the gold is favoured if all differences are due to
-    rounding, or to different ways of writing that there is no answer.
+    The side whose strings occur in the question is favoured. First the letter case has to match; if
+    that decides nothing, letter case is ignored. Otherwise, the gold is favoured if all differences
+    are due to rounding, or to different ways of writing that there is no answer.
     """
     pairs = [(case.answer.get(cell), answer.get(cell)) for cell in cells]
     texts = {(_text(gold), _text(own)) for gold, own in pairs}
@@ -253,9 +252,9 @@ class FailedTask:
 
     A wrong program usually passes some cases. A program that fails all of them either misread the
     question, or the golds require something that the question does not say. The question is misread
-    about as often as the gold is at fault, so the sign alone is only possible. It is likely if the
-    program has most of the gold's cells, which a misreading would have changed, or if the question
-    has the strings of the program and not those of the gold.
+    about as often as the gold is at fault, so the sign alone makes a suspect only possible. The
+    suspect is likely if the program has most of the gold's cells right, which a misreading would
+    have changed, or if the question has the strings of the program and not those of the gold.
     """
 
     name = "failed-task"

@@ -170,7 +170,7 @@ class PivotReader:
         )
 
     def _cache(self, part: str, root: Element) -> _Cache:
-        """The cache that a pivot table names by number, or that it points to."""
+        """The cache of a pivot table, found by its cache id or by its relationship."""
         if self._parts is None:
             self._parts = self._cache_parts()
         target = self._parts.get(root.attributes.get("cacheId", ""))

@@ -111,7 +111,7 @@ def test_a_run_keeps_the_pattern_that_it_was_made_with(
     out, pattern = tmp_path / "run", "artifacts/**/{case}_*.xlsx"
     score(job, suite, out=out, outputs=pattern)
     assert run_of(out)["layout"] == {"kind": "harbor", "pattern": pattern}
-    with pytest.raises(StoreError, match="another --outputs"):
+    with pytest.raises(StoreError, match="different --outputs"):
         score(job, suite, out=out)
     with pytest.raises(UsageError, match="remembers where its outputs are"):
         score(out, outputs=pattern)

@@ -302,7 +302,7 @@ def test_verify_of_nothing_is_an_error(tmp_path: Path) -> None:
     assert isinstance(run.exception, SuiteError)
     assert run.exception.exit_code == 3
     assert "no case was checked: 1 task is left out" in run.exception.message
-    assert "the files are not there" in run.output
+    assert "these files are missing" in run.output
 
 
 def test_an_audit_names_tasks_that_are_left_out_and_of_nothing_is_an_error(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_tasks_on_windows_are_left_out_without_their_workbooks(tmp_path: Path) -
     folder = "examples/libreoffice_calc"
     root = write(tmp_path, {f"{folder}/a-WOS.json": record})
     (task,) = load_suite(root).tasks
-    assert task.reason_left_out() == "the files are not there: In.xlsx, Gold.xlsx"
+    assert task.reason_left_out() == "these files are missing: In.xlsx, Gold.xlsx"
     write(root, {f"{folder}/a-WOS/In.xlsx": book({}), f"{folder}/a-WOS/Gold.xlsx": book({})})
     suite = load_suite(root)
     (task,) = suite.tasks

@@ -236,7 +236,7 @@ def rgb_of(colour: Element | None, *, missing: str = "rgb") -> str:
 
 
 class StyleParts:
-    """Fonts, fills and conditional looks of a style sheet, as elements.
+    """Fonts, fills and conditional formats of a style sheet, as elements.
 
     Args:
         root: the style sheet; None if the workbook has no style sheet.
