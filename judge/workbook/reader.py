@@ -445,11 +445,9 @@ def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     Raises:
         WorkbookError: the sheet cannot be read.
     """
-    if not workbook.sheet(sheet).fills:
-        return []
     return [
         cell
-        for cell in sheet_formulas(workbook, sheet)
+        for cell in workbook.sheet(sheet).filling_formulas()
         if cell.array_range is not None
         and (":" in cell.array_range or cell.formula in {DATA_TABLE, UNCOMPUTED_TABLE})
     ]

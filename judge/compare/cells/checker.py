@@ -179,10 +179,12 @@ def _check_golds(golds: Sequence[Gold]) -> None:
 
 
 def _is_blank(gold: Workbook, plan: Plan) -> bool:
+    # Not by Workbook.cells, which reads the sheet once more for the looks of blank cells.
     return not any(
-        cell.value is not None or cell.formula is not None
+        sheet.formula_keys(gold_range.window)
+        or any(value is not None for value in sheet.values(gold_range.window).values())
         for gold_range in plan.gold_ranges
-        for cell in gold.cells(gold_range).values()
+        for sheet in [gold.sheet(gold_range.sheet)]
     )
 
 

@@ -41,6 +41,7 @@ FORMULA_KINDS = frozenset({"normal", "shared", "array", "dataTable"})
 FILLING_KINDS = frozenset({"array", "dataTable"})
 """Types of formulas that give values to a whole range, whose first cell has the formula."""
 
+_FILLING_MARKUP = tuple(f'"{kind}"' for kind in sorted(FILLING_KINDS))
 _FLAGS = {"0": False, "false": False, "1": True, "true": True}
 _FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
 _ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
@@ -106,6 +107,14 @@ class RawFormula:
         if self._markup:
             self._parse()
         return self._attributes.get("t", "normal")
+
+    @property
+    def fills(self) -> bool:
+        """Whether it gives values to a range; most formulas need not be parsed to know it."""
+        markup = self._markup
+        if markup and not any(kind in markup for kind in _FILLING_MARKUP):
+            return False
+        return self.kind in FILLING_KINDS
 
     @property
     def reference(self) -> str | None:

@@ -20,7 +20,6 @@ from judge.workbook.cell import Cell, CellValue
 from judge.workbook.number_formats import GENERAL, NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.shared_formulas import (
-    FILLING_KINDS,
     Formulas,
     RawFormula,
     SharedFormulas,
@@ -189,7 +188,7 @@ class Sheet:
         filled = [
             parse_window(formula.reference or "")
             for formula in self._cells.formulas.values()
-            if formula.kind in FILLING_KINDS
+            if formula.fills
         ]
         return [
             cell_key(window.max_row, window.max_column) for window in filled if window is not None
@@ -238,6 +237,17 @@ class Sheet:
         if self._all_formulas is None:
             self._all_formulas = [self._formula_cell(key) for key in self.formula_keys(WHOLE_SHEET)]
         return self._all_formulas
+
+    def filling_formulas(self) -> list[Cell]:
+        """The formula cells of the sheet that may fill other cells, in reading order.
+
+        The other formulas, which can be many thousands, are not written out for it.
+        """
+        if not self.fills:
+            return []
+        self.load([WHOLE_SHEET])
+        formulas = self._cells.formulas
+        return [self._formula_cell(key) for key in sorted(formulas) if formulas[key].fills]
 
     def _formula_cell(self, key: int) -> Cell:
         """A formula cell; the first cell of a data table says what the table fills."""
@@ -349,7 +359,7 @@ def _clear_covered(
         formula = cells.formulas.pop(key, None)
         if formula is None:
             continue
-        if formula.kind in FILLING_KINDS and ":" in (formula.reference or ""):
+        if formula.fills and ":" in (formula.reference or ""):
             raise WorkbookError(
                 f"the merged range {merge} covers a formula that fills {formula.reference}"
             )

@@ -17,11 +17,17 @@ import pytest
 
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, Window
-from judge.workbook.budget import ReadLimits
+from judge.workbook.budget import MIN_FORMULA_CHARS, ReadLimits
 from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
 from judge.workbook.package import Package
-from judge.workbook.reader import Workbook, open_workbook, sheet_formulas, workbooks_kept
+from judge.workbook.reader import (
+    Workbook,
+    filling_cells,
+    open_workbook,
+    sheet_formulas,
+    workbooks_kept,
+)
 from judge.workbook.sheets import sheet as sheets
 from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
@@ -380,6 +386,17 @@ def test_a_master_without_text_is_replaced_by_the_next() -> None:
 def test_array_formulas_name_their_range() -> None:
     found = one('<c r="A1"><f t="array" ref="A1:A3">B1:B3*2</f><v>2</v></c>')
     assert (found.formula, found.array_range, found.value) == ("=B1:B3*2", "A1:A3", 2)
+
+
+@pytest.mark.parametrize("form", ["plain", "parsed"])
+def test_other_formulas_are_not_written_out_to_find_those_that_fill_a_range(form: str) -> None:
+    filling = '<c r="C1"><f t="array" ref="C1:C2">B1:B2*2</f><v>1</v></c>'
+    xml = sheet_data(shared("B1", 0, "A1+1", "B1:B9"), filling, shared("B2", 0), shared("B3", 0))
+    data = Book({"Sheet1": xml if form == "plain" else xml.replace("<row", "<row ", 1)}).to_bytes()
+    workbook = Workbook(data, ReadLimits(formula_chars=2 * MIN_FORMULA_CHARS))
+    assert [cell.formula for cell in filling_cells(workbook, "Sheet1")] == ["=B1:B2*2"]
+    with pytest.raises(WorkbookError, match="formula"):
+        sheet_formulas(workbook, "Sheet1")
 
 
 @pytest.mark.parametrize("kind", ["array", "dataTable"])
