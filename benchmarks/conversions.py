@@ -1,10 +1,14 @@
 """Compares conversions and criteria as the judge computes them with Excel's results.
 
     python -m benchmarks.conversions
+    python -m benchmarks.conversions --sources ../shared/data/excel_battery
     python -m benchmarks.conversions --workbooks ../shared/data/excel_battery
 
 `conversions.yaml` has the formulas, each with Excel's result and its source: a page of Microsoft's
 function reference, or a cell of a workbook that Excel saved. Exits with 1 if a result is wrong.
+
+With ``--sources``, every result from a workbook is compared with the value in that cell of the
+file; results from pages are counted by what the page says of them.
 
 With ``--workbooks``, every formula of some saved workbooks that the judge computes itself is
 compared with the value in the file. The values that it reads are taken from the file, so each
@@ -51,14 +55,17 @@ class Conversion:
     Attributes:
         formula: the formula as in a file.
         expected: Excel's result.
-        source: the source, with the cell if it is a workbook.
+        source: a page, a workbook, or a note.
         data: (row, column) -> constant.
+        seen: what the source says: the cell of a workbook; for a page, `example`, `remark` or
+            `definition`; nothing for a note.
     """
 
     formula: str
     expected: Scalar
     source: str
     data: Mapping[tuple[int, int], Scalar]
+    seen: str = ""
 
 
 class Table:
@@ -119,9 +126,10 @@ def conversions() -> Iterator[Conversion]:
     for entry in yaml.load(CONVERSIONS.read_text(encoding="utf-8"), Loader=loader):
         cells = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
         data = {position: _scalar(value) for position, value in cells if position is not None}
-        for formula, expected, *cell in entry["cases"]:
-            source = " ".join([entry["source"], *cell])
-            yield Conversion(formula, _scalar(expected), source, data)
+        source = entry["source"]
+        for formula, expected, *seen in entry["cases"]:
+            said = seen[0] if seen else "example" if source.startswith("https:") else ""
+            yield Conversion(formula, _scalar(expected), source, data, said)
 
 
 def _scalar(value: Any) -> Scalar:
@@ -152,12 +160,48 @@ def is_right(value: Scalar, expected: Scalar) -> bool:
 def main() -> int:
     """Checks the table, or saved workbooks."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sources", type=Path, metavar="FOLDER", help="workbooks of the table")
     parser.add_argument("--workbooks", type=Path, metavar="FOLDER", help="saved workbooks")
     parser.add_argument("--names", default="*.xlsx", help="which of them [*.xlsx]")
     options = parser.parse_args()
+    if options.sources is not None:
+        return check_sources(options.sources)
     if options.workbooks is None:
         return check_table()
     return check_workbooks(sorted(options.workbooks.rglob(options.names)))
+
+
+def check_sources(folder: Path) -> int:
+    """Compares results from workbooks with their cells, and counts the other sources."""
+    said = Counter[str]()
+    differing = 0
+    places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
+    for conversion in conversions():
+        if not conversion.source.endswith(".xlsx"):
+            said[conversion.seen or conversion.source] += 1
+            continue
+        path = next(at / conversion.source for at in places if (at / conversion.source).is_file())
+        sheet, _, cell = conversion.seen.rpartition("!")
+        stored = _stored(path, sheet.strip("'")).get(parse_cell(cell))
+        if is_close(stored, conversion.expected):
+            said["recorded in a workbook"] += 1
+            continue
+        differing += 1
+        print(f"differs: {conversion.formula}, {conversion.source} {conversion.seen}: {stored!r}")
+    for name, total in said.most_common():
+        print(f"{total:4} {name}")
+    print(f"{said.total() + differing} results, {differing} differ from the workbook")
+    return 1 if differing else 0
+
+
+@functools.cache
+def _stored(path: Path, sheet: str) -> dict[tuple[int, int] | None, Scalar]:
+    cells = sheet_formulas(open_workbook(path), sheet)
+    return {(cell.row, cell.column): _plain(cell.value) for cell in cells}
+
+
+def _plain(value: Any) -> Scalar:
+    return written_controls(value) if isinstance(value, str) else plain_scalar(value)
 
 
 def check_workbooks(paths: Sequence[Path]) -> int:
@@ -186,7 +230,7 @@ def check_workbooks(paths: Sequence[Path]) -> int:
                 continue
             computed_cells += 1
             expected = plain_scalar(cell.value)
-            read = written_controls(value) if isinstance(value, str) else plain_scalar(value)
+            read = _plain(value)
             if not is_close(read, expected):
                 wrong += 1
                 print(f"wrong: {path.name} {address(ref)} {cell.formula}: {read!r}, {expected!r}")
@@ -218,7 +262,7 @@ def check_table() -> int:
         try:
             value = computed(conversion)
         except UnsureError:
-            print(f"not computed: {conversion.formula} ({conversion.source})")
+            print(f"not computed: {conversion.formula} ({conversion.source} {conversion.seen})")
             continue
         if is_right(value, conversion.expected):
             right.update(names)
@@ -226,7 +270,7 @@ def check_table() -> int:
         wrong += 1
         print(
             f"wrong: {conversion.formula} gives {value!r}, Excel {conversion.expected!r} "
-            f"({conversion.source})"
+            f"({conversion.source} {conversion.seen})"
         )
     for name, total in all_of.most_common():
         print(f"{name:12} {right[name]:4} of {total:4} right")

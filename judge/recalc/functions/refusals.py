@@ -141,6 +141,9 @@ def _fraction(numbers: Sequence[float]) -> ErrorValue | None:
     return NUM if numbers[1] < 0 else DIV0
 
 
+_LARGE_ANGLE = 2**27
+"""The first angle that COT and its relatives refuse."""
+
 _INTEREST = _unless(lambda rate, periods: rate > 0 and periods >= 1, 2, 2)
 _BILL, _COUPON = _unless(_bill, 3, 3), _unless(_coupon, 3, 4)
 _DISCOUNTED = _unless(_discounted, 4, 5)
@@ -171,6 +174,9 @@ REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(("ATANH", "FISHER"), _each(lambda x: abs(x) < 1)),
     **dict.fromkeys(("LN", "LOG10", "GAMMALN", "GAMMALN.PRECISE"), _each(_positive)),
     "SQRTPI": _each(_at_least_0),
+    **dict.fromkeys(
+        ("COT", "COTH", "CSC", "CSCH", "SEC", "SECH"), _each(lambda x: abs(x) < _LARGE_ANGLE)
+    ),
     **dict.fromkeys(("NORM.DIST", "NORMDIST"), _each(_any, _any, _positive, _any)),
     **dict.fromkeys(("NORM.INV", "NORMINV"), _each(_inner_share, _any, _positive)),
     **dict.fromkeys(("NORM.S.INV", "NORMSINV"), _each(_inner_share)),
