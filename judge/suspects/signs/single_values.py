@@ -12,7 +12,7 @@ from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, evidence, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
-from judge.suspects.signs.columns import rule_of_column
+from judge.suspects.signs.formulas import rule_of_column
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import CellValue
 

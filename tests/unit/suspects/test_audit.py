@@ -20,8 +20,8 @@ from judge.suspects.audit import audit_suite, examine_task, ranked
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
 from judge.suspects.model import Certainty, Suspect, read_suspects
+from judge.suspects.signs.cases import SAYS_NOTHING, SaysNothing
 from judge.suspects.signs.refusals import SAME_QUESTION
-from judge.suspects.signs.says_nothing import SAYS_NOTHING, SaysNothing
 from tests.unit.annotate.books import table
 from tests.unit.suspects.small import book, engines, findings_of, task_of
 

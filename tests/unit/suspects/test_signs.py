@@ -15,15 +15,13 @@ from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
 from judge.suspects.signs.beyond_position import BEYOND_POSITION
 from judge.suspects.signs.blanks import BLANK_AS_ZERO, FILLED_BLANK
-from judge.suspects.signs.changed_rule import CHANGED_RULE
-from judge.suspects.signs.columns import BROKEN_COLUMN, ODD_FORMULA
+from judge.suspects.signs.cases import CHANGED_RULE, SAYS_NOTHING
 from judge.suspects.signs.contradicted_example import CONTRADICTED_EXAMPLE
 from judge.suspects.signs.contradicted_input import BLANK_CONSTANT, CONTRADICTED_INPUT, FROZEN_INPUT
 from judge.suspects.signs.copied_rows import COPIED_ROWS
+from judge.suspects.signs.formulas import BROKEN_COLUMN, ODD_FORMULA, RANGES
 from judge.suspects.signs.leftover import LEFTOVER
 from judge.suspects.signs.questions import OMITTED_ROW, STATED_RESULT, UNNAMED_LABEL, WORDING
-from judge.suspects.signs.ranges import RANGES
-from judge.suspects.signs.says_nothing import SAYS_NOTHING
 from judge.suspects.signs.single_values import LONE_VALUE, ODD_TOTAL
 from judge.suspects.signs.stored_values import ERROR_VALUES, STALE, VOLATILE
 from judge.suspects.signs.swapped_gold import SWAPPED_GOLD
