@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.proposals.propose import propose
+from judge.authoring.proposals import propose
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.task import CheckerSpec, Task

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from judge.authoring.kinds import PROPOSED
-from judge.authoring.proposals.propose import Proposal, Proposals, propose, rule_lists
+from judge.authoring.proposals import Proposal, Proposals, propose, rule_lists
 from judge.authoring.rules_kind import Definition, RulesFields, RulesKind
 from judge.compare.cells.requested_formula import words_for_formula
 from judge.compare.checklists.items import NAME as CHECKER

@@ -38,7 +38,7 @@ from judge.suites.own_format import DEFINITION, FORMAT_NAME, VERSION, read_task
 from judge.suites.validate import Severity, SuiteFinding
 
 if TYPE_CHECKING:
-    from judge.authoring.proposals.propose import Proposals
+    from judge.authoring.proposals import Proposals
     from judge.suites.validate import SuiteFinding
 
 

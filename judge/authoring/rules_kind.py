@@ -20,8 +20,8 @@ from judge.authoring.kinds import (
     refuse_others,
     task_of,
 )
-from judge.authoring.proposals.changes import Rule
-from judge.authoring.proposals.propose import Proposal, Proposals, propose, rule_lists
+from judge.authoring.proposals import Proposal, Proposals, propose, rule_lists
+from judge.authoring.proposed_changes import Rule
 from judge.compare.rules.options import NAME as CHECKER
 from judge.core.submission import AnswerForm
 from judge.core.task import Task

@@ -33,7 +33,7 @@ from judge.authoring.kinds import (
     kind_names,
 )
 from judge.authoring.platforms import HarborImages, eval_yaml, export_codabench, export_harbor
-from judge.authoring.proposals.propose import Proposal, Proposals, text_of
+from judge.authoring.proposals import Proposal, Proposals, text_of
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     by_option,

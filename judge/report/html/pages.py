@@ -26,11 +26,11 @@ from judge.grading.marks import key_of
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.report.checklists import items_part
-from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
 from judge.report.html.episode_pages import episode_page, tool_episode_page
+from judge.report.html.findings import CaseFiles, rules_of_case
 from judge.report.html.page import highlight
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
@@ -104,7 +104,7 @@ class TaskPages:
                 :func:`judge.report.html.pictures.shown_inputs`), ``values`` (name, rule, expected,
                 found, kind and detail of each named value), ``items`` (see
                 :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
-                :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
+                :func:`judge.report.html.findings.rules_of_case`), ``grid``, ``outside``
                 (differences that no other field shows), ``stdout`` and ``stderr``. Pictures are
                 named by their hash; :attr:`pictures` has them.
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from judge.authoring.proposals.propose import propose, rectangles
+from judge.authoring.proposals import propose, rectangles
 from judge.cli.dataset_authoring import Choice
 from judge.cli.main import judge
 from judge.compare.cells.computing import Compute, NoEngines

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from judge.report.findings.chart_data import Drawn, DrawnPlot, drawable, scale_of, tick_label
-from judge.report.findings.chart_drawing import DRAWN_KINDS, HEIGHT, WIDTH, Frame, draw_chart
+from judge.report.html.chart_data import Drawn, DrawnPlot, drawable, scale_of, tick_label
+from judge.report.html.chart_drawing import DRAWN_KINDS, HEIGHT, WIDTH, Frame, draw_chart
 
 LABELS = ("a", "b", "c")
 

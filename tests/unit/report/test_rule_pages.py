@@ -27,10 +27,10 @@ from judge.core.finding import (
 )
 from judge.core.submission import Origin
 from judge.report.build import build_report_data
-from judge.report.findings.charts import show_charts
-from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
+from judge.report.html.charts import show_charts
+from judge.report.html.findings import CaseFiles, rules_of_case
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import LADDER, json_form
 from judge.report.load import load_run

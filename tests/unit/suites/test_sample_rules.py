@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judge.api import ScoreOptions, score
-from judge.authoring.proposals.propose import propose
+from judge.authoring.proposals import propose
 from judge.compare.profiles import get_profile
 from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import TestCase

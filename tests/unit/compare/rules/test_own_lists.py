@@ -14,7 +14,7 @@ from openpyxl.chart import BarChart, Reference
 from openpyxl.chart.label import DataLabelList
 from openpyxl.chart.trendline import Trendline
 
-from judge.authoring.proposals.propose import propose
+from judge.authoring.proposals import propose
 from judge.cli.main import judge
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules.options import CHART_PROPERTIES, faults_of

@@ -18,7 +18,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from judge.serve.access.accounts import create_sign_in, sign_in
-from judge.serve.pages.account import OIDC
+from judge.serve.context import OIDC
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from tests.unit.serve.spine.world import ACTOR, World

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from judge.compare.rules.objects import chart_property, data_of
-from judge.report.findings.chart_data import (
+from judge.report.html.chart_data import (
     MAX_SERIES,
     DrawnPlot,
     axis_of,
@@ -16,8 +16,8 @@ from judge.report.findings.chart_data import (
     kind_in_words,
     title_text,
 )
-from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
-from judge.report.findings.tables import Property, pair, rows_of
+from judge.report.html.chart_drawing import DRAWN_KINDS, Frame, draw_chart
+from judge.report.html.finding_tables import Property, pair, rows_of
 from judge.workbook.address import cell_name
 from judge.workbook.facts.charts import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook
@@ -46,7 +46,7 @@ def show_charts(
 
     Returns:
         ``agreeing`` (how many charts agree), ``more`` (how many are not shown) and ``pairs``. Each
-        pair has ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and
+        pair has ``rows`` (see :func:`judge.report.html.finding_tables.rows_of`), ``gold`` and
         ``output``. The last two are null if that side has no chart; otherwise, they have
         ``drawing``, which may be null, and ``notes``.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.authoring.proposals.changes import Change, Pair, Rule, changes_of, pair_rule
+from judge.authoring.proposed_changes import Change, Pair, Rule, changes_of, pair_rule
 from judge.compare.rules.objects import shown_labels
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.findings.chart_data import Drawn, DrawnPlot, Scale, scale_of, tick_label
+from judge.report.html.chart_data import Drawn, DrawnPlot, Scale, scale_of, tick_label
 from judge.report.html.figures import shown_plainly
 
 _CHARACTER = 6.3

@@ -30,12 +30,12 @@ from judge.core.records.cases import (
     SheetRecord,
 )
 from judge.errors import JudgeError
-from judge.report.findings import tables
-from judge.report.findings.charts import show_charts
-from judge.report.findings.tables import clip, row, show_pivots
 from judge.report.grid import GridRules, Sides, encode_block
 from judge.report.grid_marks import Marks
 from judge.report.grid_window import Block, GridBounds
+from judge.report.html import finding_tables as tables
+from judge.report.html.charts import show_charts
+from judge.report.html.finding_tables import clip, row, show_pivots
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, parse_cell
 from judge.workbook.reader import Workbook, open_workbook
 

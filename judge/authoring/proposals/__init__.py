@@ -1,1 +1,0 @@
-"""Proposes rules and items from the differences between a task's inputs and golds."""

@@ -1,1 +1,0 @@
-"""Shows findings of rules about whole workbooks, from the record and the files."""
