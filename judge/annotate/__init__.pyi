@@ -11,6 +11,7 @@ from judge.annotate.edits import content_to_json as content_to_json
 from judge.annotate.edits import describe as describe
 from judge.annotate.edits import edit_to_json as edit_to_json
 from judge.annotate.edits import parse_assignment as parse_assignment
+from judge.annotate.hack import Hack as Hack
 from judge.annotate.hack import accepted_solutions as accepted_solutions
 from judge.annotate.hack import save_hack as save_hack
 from judge.annotate.hack import solutions_file as solutions_file

@@ -16,7 +16,6 @@ from judge.cli.view import serve_page
 from judge.console import make_console, styled
 
 if TYPE_CHECKING:
-    from judge.api.desktop_trials import TrialOptions
     from judge.desktop.steps import Played
     from judge.sessions.live import Result
 
@@ -72,7 +71,7 @@ def desktop(
         click.get_current_context().exit(1)
 
 
-def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
+def _by_person(options: api.TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
     from judge.desktop import sandboxed  # noqa: PLC0415
     from judge.desktop.episodes import HUMAN  # noqa: PLC0415
@@ -97,7 +96,7 @@ def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result 
         return session.result
 
 
-def _by_steps(options: TrialOptions, path: Path) -> Result:
+def _by_steps(options: api.TrialOptions, path: Path) -> Result:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
     from judge.desktop import sandboxed  # noqa: PLC0415
     from judge.desktop.steps import read_steps  # noqa: PLC0415

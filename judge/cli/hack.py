@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
 from judge.workbook.budget import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from judge.annotate.hack import Hack
 
 
 @click.command(
@@ -82,7 +79,7 @@ def _workbook(path: Path) -> bytes:
     return data
 
 
-def _show(outcome: Hack, saved: str | None, *, as_json: bool) -> None:
+def _show(outcome: annotation.Hack, saved: str | None, *, as_json: bool) -> None:
     if as_json:
         document = {
             "admitted": outcome.admitted,

@@ -43,7 +43,7 @@ from judge.serve.catalog import (
     set_reviewers,
     suite_named,
 )
-from judge.serve.context import ADDRESS, Server
+from judge.serve.context import ADDRESS, OIDC, Server
 from judge.serve.operations.deliveries import HOSTS, hosts_of
 from judge.serve.operations.sending import check_allowed_host
 from judge.serve.operations.upkeep import (
@@ -56,7 +56,6 @@ from judge.serve.operations.upkeep import (
 from judge.serve.operations.upkeep import restore as restored
 from judge.serve.operations.upkeep import sweep as swept
 from judge.serve.options import LOOPBACK, StorageOptions
-from judge.serve.pages.account import OIDC
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.running import opened

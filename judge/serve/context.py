@@ -26,6 +26,9 @@ from judge.serve.store.folder import DataFolder
 ADDRESS = "address"
 """Name of the setting that has the server's last address, which links on a terminal begin with."""
 
+OIDC = "oidc"
+"""Name of the setting with the provider of identities: issuer, client, secret, title."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:

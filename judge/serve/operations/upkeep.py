@@ -28,9 +28,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
+from judge import api
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.api.verifying import outputs_of
 from judge.errors import JudgeError, StoreError, UsageError
 from judge.files.documents import dump_json, utc_now
 from judge.files.packed_folder import unpack_tar
@@ -200,7 +200,7 @@ def dispute_outvoted(server: Server, suite: str, actor: Actor) -> list[str]:
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(JudgingOptions(recalc="never"), stack)
         settings = resources.settings(needs_sandbox=False)
-        outputs, _ = outputs_of([place for place in places if place.is_dir()], loaded)
+        outputs, _ = api.outputs_of([place for place in places if place.is_dir()], loaded)
         tasks = [task for task in loaded.tasks if known_fault(task) is None]
         tools = Tools(settings.recalculator, _no_edit, outputs)
         audit = audit_suite(loaded, tasks, tools, [OUTVOTED])

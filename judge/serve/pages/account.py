@@ -13,7 +13,7 @@ from judge.serve.access.accounts import SESSION_HOURS, sign_in, sign_out
 from judge.serve.access.rights import Viewer
 from judge.serve.api.accounts import NewToken, end_token, list_tokens, make_token, me
 from judge.serve.api.limits import rate
-from judge.serve.context import Server, ThisServer, session_of
+from judge.serve.context import OIDC, Server, ThisServer, session_of
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,
     POLICY,
@@ -32,9 +32,6 @@ from judge.serve.problems import Problem, not_found
 from judge.serve.store.tables import Role, Scope
 
 router = APIRouter()
-
-OIDC = "oidc"
-"""Name of the setting with the provider of identities: issuer, client, secret, title."""
 
 
 def _flow_cookie(server: Server) -> str:
