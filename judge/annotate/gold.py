@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from judge.annotate.answers import (
-    Moved,
+    MovedCell,
     ProgramRuns,
     StoredCells,
     formulas_problem,
@@ -69,7 +69,7 @@ __all__ = [
     "SAME_VALUES",
     "GoldMaker",
     "GoldSource",
-    "Moved",
+    "MovedCell",
     "Proposal",
     "reference_name",
 ]

@@ -78,7 +78,7 @@ class Twin:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedAnswer:
     """The answer of an idea if a relation holds: the base case's answer, carried over.
 
     Attributes:
@@ -127,7 +127,7 @@ class Idea:
     premise: tuple[Edit, ...] = ()
     word: str = ""
     plain: str = ""
-    carried: Carried | None = None
+    carried: CarriedAnswer | None = None
 
 
 Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]

@@ -17,7 +17,7 @@ from judge.console import make_console, styled
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
-    from judge.desktop.steps import Played
+    from judge.desktop.steps import PlayedStep
     from judge.sessions.live import Result
 
 
@@ -113,8 +113,8 @@ def _by_steps(options: TrialOptions, path: Path) -> Result:
     return result
 
 
-def _telling(count: int) -> Callable[[int, Played], None]:
-    def show(number: int, played: Played) -> None:
+def _telling(count: int) -> Callable[[int, PlayedStep], None]:
+    def show(number: int, played: PlayedStep) -> None:
         click.echo(f"{number}/{count} {played.step}: {played.outcome.seconds:.1f} s", err=True)
 
     return show

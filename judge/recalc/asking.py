@@ -406,8 +406,7 @@ class Answers:
     def missing(self, cell: CellRef) -> frozenset[str]:
         """The engines that may still give a value for a cell.
 
-        They are the same for all sure cells, and for all other cells, until the next engine is
-        asked.
+        They are the same for all sure cells, and for all others, until the next engine is asked.
         """
         sure = cell in self.sure
         if sure not in self._missing:

@@ -20,7 +20,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.report.counts import ScopeTally
-from judge.report.desktop.counts import Common, compare_episodes, setting_rows
+from judge.report.desktop.counts import CommonTasks, compare_episodes, setting_rows
 from judge.report.desktop.episodes import EpisodePair, SettingRow
 from judge.report.identity import DEPARTS, departures
 from judge.report.load import LoadedRun
@@ -381,7 +381,7 @@ def compare_loaded(
     if not common:
         raise UsageError("the runs have no scored task in common")
     every = {task for score in scores for task in score.soft}
-    compared = Common(frozenset(common), by_phrasings)
+    compared = CommonTasks(frozenset(common), by_phrasings)
     pairs = []
     for one, two in combinations(range(len(runs)), 2):
         on_pair()

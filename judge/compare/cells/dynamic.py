@@ -26,7 +26,7 @@ from judge.compare.cells.changes import (
 )
 from judge.compare.cells.comparison import Dynamic, Reason
 from judge.compare.cells.dynamic_finding import DynamicFinding, Trial, kind_of
-from judge.compare.cells.requested_formula import Asked, new_formulas
+from judge.compare.cells.requested_formula import Demand, new_formulas
 from judge.compare.cells.sides import RangeSide, ScopeSources
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
@@ -82,7 +82,7 @@ def measure_dynamic(
     *,
     profile: Profile,
     compute: Compute,
-    asked: Asked,
+    asked: Demand,
 ) -> DynamicFinding:
     """Changes inputs in gold and output, and computes the answer again in both.
 
@@ -126,7 +126,7 @@ class _Measure:
         ranges: tuple[Sequence[CellRange], Sequence[CellRange | None]],
         profile: Profile,
         compute: Compute,
-        asked: Asked,
+        asked: Demand,
     ) -> None:
         if sources.before is None:
             raise _NotMeasurable(sources.problem)

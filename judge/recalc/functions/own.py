@@ -62,8 +62,7 @@ but of a range with a criterion, whose values are kept in order, only the cells 
 criterion."""
 
 MAX_KEPT = 1_000_000
-"""Largest number of values of computed arrays that are kept for other formulas with the same
-array."""
+"""Largest number of values of computed arrays that are kept for formulas with the same array."""
 
 DEEPEST = 40
 """Longest chain of formulas, each computed here from the next one."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.findings.chart_data import Drawn, DrawnPlot, Scale, scale_of, tick_label
+from judge.report.findings.chart_data import DrawnPlot, DrawnSeries, Scale, scale_of, tick_label
 from judge.report.html.figures import shown_plainly
 
 _CHARACTER = 6.3
@@ -264,7 +264,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
             canvas.dot(css, xs.at(x), ys.at(y), radius)
 
 
-def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
+def _places(series: DrawnSeries) -> list[tuple[float, float, float | None]]:
     """The points that can be drawn: x, y and size.
 
     Without numbers for x, points are numbered from 1.

@@ -1,8 +1,4 @@
-"""Finds tasks whose rule changes between cases.
-
-The formulas of case 1's answer are filled into the other cases and computed there. This sign also
-finds cases whose inputs are the same but whose answers differ.
-"""
+"""Finds tasks whose rule changes between cases."""
 
 from __future__ import annotations
 
