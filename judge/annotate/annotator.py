@@ -178,7 +178,7 @@ class Annotator(Closable):
             decide: the source that a person chose, because the sources disagree or because only one
                 exists.
             kills: whether the draft makes an accepted program fail.
-            same_values: whether the edits change only how values are stored, and no value.
+            same_values: whether the edits change only the way values are stored, but no value.
 
         Raises:
             UsageError: no source of that name gives an answer.

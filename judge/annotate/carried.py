@@ -35,11 +35,11 @@ MAX_KEYS = 2
 MAX_KEY_LENGTH = 40
 
 MIN_PIECE = 3
-"""Text in the answer counts as a part of a key if it is at least this long."""
+"""How long text in the answer must be to count as part of a key."""
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-"""A word of a key; a question may refer to the key by this word."""
+"""A word of a key that is long enough for a question to refer to the key by it."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
@@ -266,7 +266,7 @@ def _is_key(text: str) -> bool:
 
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
-"""Words in a question after which a key may stand for all keys that contain it."""
+"""Words after which a key in a question may mean all keys that contain it."""
 
 
 def _longer(key: str) -> str:
@@ -537,7 +537,7 @@ def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 MIN_SWAPPED, MAX_SWAPPED = 5, 200
-"""The least and the most rows of a table whose records are swapped."""
+"""How many rows a table may have for its records to be swapped: the smallest and largest number."""
 
 
 _KEY = re.compile(
@@ -548,7 +548,7 @@ _KEY = re.compile(
 
 
 def _amounts(table: Table) -> list[Column]:
-    """Columns whose numbers can be split into two amounts, unlike keys, years or serial numbers."""
+    """Columns whose numbers are amounts that can be split, unlike keys, years or serial numbers."""
     columns = []
     for column in table.inputs(Kind.NUMBER):
         values = [column.cells[row].value for row in column.rows_with_values()]

@@ -1,7 +1,8 @@
 """Mutators that set inputs to values that a program written for a single input does not expect.
 
 Each mutator changes one or two cells of a group of constants
-(:class:`judge.annotate.support.Group`), so that no other change hides the effect on the answer.
+(:class:`judge.annotate.support.Group`), so that the effect on the answer is not hidden by other
+changes.
 """
 
 from __future__ import annotations

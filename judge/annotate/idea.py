@@ -29,8 +29,8 @@ FROM_MODEL = "model"
 """The mutator name of ideas that a chat model proposed."""
 
 REPEATS_KEYS = "it repeats or moves rows of a table in which keys are looked up"
-"""Why correct solutions may differ on an idea: it is unclear which of several rows with the same
-key counts."""
+"""A reason why correct solutions may differ: it is unclear which of several rows with a key
+counts."""
 
 
 @dataclass(frozen=True, slots=True)

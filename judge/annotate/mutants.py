@@ -74,7 +74,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Sets keys in a table to the first and last key of the lookup table, and to a missing one."""
+    """Sets keys in a table to the lookup table's first and last key, and to one that it lacks."""
     count = 0
     for table in subject.tables:
         for column in table.inputs(Kind.TEXT, Kind.NUMBER):

@@ -100,7 +100,7 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
 
 
 def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> TypedMode | None:
-    """How the model is asked about tasks with typed answers; None without such tasks."""
+    """How the model is asked about tasks with typed answers; None if there are no such tasks."""
     forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
         return None

@@ -134,8 +134,7 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 PROVENANCE_FILE = "provenance.json"
-"""File that names the suite that a corrected one was made from, the corrections, and the changed
-files."""
+"""File with the source of a corrected suite, the corrections, and the changed files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """Returns the image in which a task's programs run, for reuse keys; empty without programs.
+        """Returns the image in which a task's programs run, for reuse keys; empty if none run.
 
         Raises:
             SandboxError: there is no sandbox.

@@ -333,7 +333,7 @@ def _definition_tokens(run: LoadedRun, digest: str) -> int | None:
 
 
 def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
-    """Tokens by kind, as far as known: from the record of the end, or else from the turns."""
+    """Tokens by kind, from the record of the end or, without one, from the turns."""
     end = episode.end
     whole = (None if end is None else end.get("tokens")) or TokenRecord()
     tokens: dict[str, int] = {}

@@ -256,7 +256,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 
 class _Checklists(TypedDict):
-    """Counts the checklist items of a suite; empty without checklists."""
+    """Counts the checklist items of a suite; empty if it has no checklists."""
 
     items_by_kind: dict[str, int]
     points_by_judge: dict[str, float]

@@ -132,7 +132,7 @@ class TableJudge:
                 self._add("hyperlink", Evidence(list(links[0]), list(links[1]), where(actual)))
 
     def _look(self, expected: int, actual: int) -> Evidence | None:
-        """Returns how the looks of two cells differ; fonts and formats of blanks do not count."""
+        """Returns how the formats of two cells differ; fonts and formats of blanks do not count."""
         first, second = self._gold.look(expected), self._answer.look(actual)
         if first == second:
             return None

@@ -68,7 +68,7 @@ _MAX_STEPS = 50_000
 """How many formulas are traced through defined names and tables."""
 
 _MAX_LOOKS = 1_000_000
-"""At most this many pairs of formulas are compared to find circular references."""
+"""Largest number of pairs of formulas that are compared to find circular references."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""

@@ -125,7 +125,7 @@ def find_asked_formula(
     """Searches the answer of gold and output for formulas.
 
     Args:
-        words: the words of the question that ask for a formula; empty without a question.
+        words: the words of the question that ask for a formula; empty if there are none.
         before: the input workbook; None if the case has no input.
         gold: the gold workbook.
         output: the output workbook.

@@ -420,7 +420,7 @@ def look_at_scope(
     output: Workbook,
     ranges: tuple[tuple[CellRange, ...], tuple[CellRange | None, ...]],
 ) -> Scope:
-    """Searches for losses and missing formulas, as far as the options request it.
+    """Searches for losses and missing formulas, if the options request it.
 
     A result that is only a note never changes the result of the comparison: if a part of a workbook
     cannot be read, the note says so.

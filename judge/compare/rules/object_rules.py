@@ -1,4 +1,4 @@
-"""Rules about sheets, objects, looks, views, rows and columns, in the judge's own reading.
+"""Rules about sheets, objects, formatting, views, rows and columns, in the judge's own reading.
 
 Each type of rule is a function of the two workbooks and the rule. It returns None if the rule
 holds. It raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if
@@ -234,7 +234,7 @@ def _described(
 
 
 def style(judged: Judged, rule: Rule) -> RuleDifference | None:
-    """Checks that the cells of two sheets agree in the requested properties of their looks."""
+    """Checks that the cells of two sheets agree in the requested properties of their formatting."""
     expected, actual = judged.pair(rule)
     differing = differing_looks(
         WholeLooks(expected.book, expected.tab.name),

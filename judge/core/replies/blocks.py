@@ -182,7 +182,7 @@ class _BlockRules:
         return prose is not None and not _is_tag(prose["word"])
 
     def glued_end(self, line: str) -> str | None:
-        """Returns the code before a closing fence on the same line; None without such a fence."""
+        """Returns the code before a closing fence on the same line; None if there is no fence."""
         line = line.rstrip(" \t")
         code = line.removesuffix(self.fence)
         if len(code) == len(line) or "`" in code:

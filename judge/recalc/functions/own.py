@@ -299,7 +299,7 @@ class OwnValues:
         return self._plain(stored.get(key))
 
     def formula(self, area: CellRange) -> str | None:
-        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
 
         Raises:
             UnsureError: an array formula, or one that Excel writes differently from files.

@@ -227,7 +227,7 @@ def setting_row(
 
 
 def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
-    """The classes of tasks that the tables of a suite distinguish; empty without the suite.
+    """The classes of tasks that the tables of a suite distinguish; empty if there is no suite.
 
     For a suite without tables, its divisions are used, unless they have too many groups.
     """

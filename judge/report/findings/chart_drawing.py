@@ -96,7 +96,7 @@ _COLOURS = 8
 MAX_SLICES = 24
 _LEGEND = 120
 _BESIDE = 6
-"""At most this many names are shown in a legend above or below the chart."""
+"""Largest number of names in a legend above or below the chart."""
 _LINE = 16
 END = 24
 """Space for half of the label at the end of a horizontal scale."""

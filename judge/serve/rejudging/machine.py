@@ -447,7 +447,7 @@ def apply(
     """Makes the judgings of a rejudging the current ones, either all or none.
 
     Returns:
-        0 if it is applied; otherwise the number of submissions made meanwhile: these are judged
+        0 if it is applied; otherwise the number of submissions made since then: these are judged
         first, and nothing else has changed.
 
     Raises:
@@ -495,7 +495,7 @@ def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
 def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Makes the judgings of the members the current ones.
 
-    Leaves out members that were cancelled meanwhile, as they do not count in the quota any more.
+    Leaves out members that have been cancelled, as they do not count in the quota any more.
     """
     of_this = t.rejudging_member.c.rejudging == row["id"]
     of_all = sa.select(t.rejudging_member.c.submission).where(of_this)

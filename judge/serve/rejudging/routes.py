@@ -215,7 +215,7 @@ def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[
     """Applies a rejudging, for the API and the pages.
 
     Raises:
-        Problem: 401, 403, 404; 409 if it is not ready, or submissions were made meanwhile.
+        Problem: 401, 403, 404; 409 if it is not ready, or new submissions have been made.
     """
     row = _authored(server, viewer, rejudging)
     with server.database.reading() as connection:
