@@ -96,7 +96,7 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     cancelled ends in an orderly way and saves its results so far.
 
     Raises:
-        Ended: SIGTERM or SIGHUP was received.
+        EndSignal: SIGTERM or SIGHUP was received.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     import asyncio  # noqa: PLC0415  half of the start of a command that needs no loop

@@ -40,7 +40,7 @@ def serve_page(
 
     Raises:
         UsageError: the port is taken.
-        Ended: SIGTERM or SIGHUP was received.
+        EndSignal: SIGTERM or SIGHUP was received.
     """
     from judge import local_page  # noqa: PLC0415  `--help` needs none of it
 

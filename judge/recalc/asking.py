@@ -457,7 +457,7 @@ class Answers:
         return value
 
     def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
-        """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
+        """The error of an empty array, which files store as ``#VALUE!``; None for other errors."""
         functions = traits(self._request.formulas[cell]).functions
         if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
             return ErrorValue("#VALUE!")

@@ -546,12 +546,12 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 
 def figure_headings(comparison: RunComparison) -> list[str]:
-    """The headings of the two figures, each only if some run has it."""
+    """The headings of :data:`FIGURES`, each only if some run has the figure."""
     return [FIGURES[name] for name in comparison.figures]
 
 
 def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
-    """The two figures of a run, with their intervals, in the order of :func:`figure_headings`."""
+    """The :data:`FIGURES` of a run with intervals, in the order of :func:`figure_headings`."""
     shares = (getattr(run, name) for name in comparison.figures)
     return ["-" if share is None else with_interval(share) for share in shares]
 
