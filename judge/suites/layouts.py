@@ -94,8 +94,7 @@ class LayoutKind(ABC):
         """The usage of each attempt, such as tokens, as records of ``submissions.jsonl``.
 
         Raises:
-            SubmissionError: an attempt cannot be read, or is about tasks that the suite does not
-                have.
+            SubmissionError: an attempt cannot be read, or is about tasks that the suite lacks.
         """
         return []
 
