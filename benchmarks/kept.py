@@ -25,7 +25,7 @@ import openpyxl
 from judge.compare.cells.answer_range import Plan, check, prepare
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import NoEngines, compute_and_check
-from judge.compare.cells.scope import Kept, find_losses
+from judge.compare.cells.scope import Losses, find_losses
 from judge.compare.cells.sides import ScopeSources, Side
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
@@ -46,7 +46,7 @@ class Tally:
     found: set[tuple[str, int]] = field(default_factory=set)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def add(self, key: tuple[str, int], kept: Kept) -> None:
+    def add(self, key: tuple[str, int], kept: Losses) -> None:
         """Counts a case."""
         self.cases += 1
         if not kept.is_all:

@@ -10,7 +10,7 @@ from typing import Any
 from judge.desktop.contract import (
     Action,
     ActionOutcome,
-    Collected,
+    CollectedFile,
     DesktopInfo,
     DesktopOptions,
     DesktopTask,
@@ -107,7 +107,7 @@ def write_episode(run: Path, made: MadeEpisode) -> None:
                 seconds=2.5,
             )
         if made.ended is not None:
-            writer.end(made.ended, Collected(b"after", changed=True), made.seconds)
+            writer.end(made.ended, CollectedFile(b"after", changed=True), made.seconds)
 
 
 def make_episodes(

@@ -57,8 +57,7 @@ class Annotator(Closable):
     Args:
         suite: the suite's folder.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, or an open sandbox, which is not closed.
-        recalculator: an open recalculator, which is not closed; if None, one is opened with all
-            engines.
+        recalculator: an open recalculator, which is not closed; None opens one with all engines.
         ids: the tasks to work on; if given, faults of other tasks are ignored.
     """
 
@@ -158,7 +157,7 @@ class Annotator(Closable):
                     raise UsageError(f"{path} has no solution of task {task_id}")
                 submissions += held
             else:
-                submissions.append(submission_of_program(path, task, self.book.suite.conventions))
+                submissions.append(submission_of_program(path, task, self.book.suite.suite_format))
             origins += [path] * (len(submissions) - len(origins))
         return with_unique_names(submissions, origins)
 
@@ -179,7 +178,7 @@ class Annotator(Closable):
             decide: the source that a person chose, because the sources disagree or because only one
                 exists.
             kills: whether the draft makes an accepted program fail.
-            same_values: whether the edits change only how values are stored, and no value.
+            same_values: whether the edits change only the way values are stored, but no value.
 
         Raises:
             UsageError: no source of that name gives an answer.

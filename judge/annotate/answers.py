@@ -28,7 +28,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedCell:
     """A cell of the answer whose value differs from that in the base case's gold."""
 
     ref: CellRef
@@ -119,7 +119,7 @@ def _ref(sheet: str, key: int) -> CellRef:
 
 def moved_cells(
     task: Task, before: Workbook | bytes, after: bytes, recalculator: Recalculator
-) -> tuple[Moved, ...]:
+) -> tuple[MovedCell, ...]:
     """Cells of the answer that differ between two golds of a task, by the default rules.
 
     A cell that could not be computed in one of the golds does not count as changed.
@@ -145,7 +145,7 @@ def moved_cells(
             was, now = old.values.get(first), new.values.get(second)
             is_known = first not in old.unknown and second not in new.unknown
             if is_known and not agree(was, now):
-                moved.append(Moved(second, was, now))
+                moved.append(MovedCell(second, was, now))
     return tuple(moved)
 
 

@@ -1,9 +1,9 @@
 """The archive in a suite's folder: saved cases, drafts, and every workbook that they name.
 
-Records are appended one by one, files are replaced as a whole, and both are on the disk when a
-function here returns. A suite may come from a stranger, with its records and drafts. Opening a
-suite finishes saves that a crash interrupted, which writes files. The record of such a save is
-followed only if the judge itself could have written it.
+Records are appended one by one and files are replaced as a whole; when a function of this module
+returns, its changes are on the disk. A suite may come from a stranger, with its records and drafts.
+Opening a suite finishes saves that a crash interrupted, which writes files. The record of such a
+save is followed only if the judge itself could have written it.
 """
 
 from __future__ import annotations
@@ -412,7 +412,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """The error for a fault in a file, which it names."""
+    """Turns a fault in a file into an error that names the file."""
     try:
         yield
     except OSError as error:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judge.annotate.edits import Edit, InsertRows, SetCell
-from judge.annotate.idea import MAX_TABLES, Carried, Idea, Subject, Values
+from judge.annotate.idea import MAX_TABLES, CarriedAnswer, Idea, Subject, Values
 from judge.annotate.relations import moved_row
 from judge.annotate.row_mutants import is_along, is_plain, may_insert
 from judge.annotate.support import Group
@@ -35,11 +35,11 @@ MAX_KEYS = 2
 MAX_KEY_LENGTH = 40
 
 MIN_PIECE = 3
-"""Text in the answer counts as a part of a key if it is at least this long."""
+"""How long text in the answer must be to count as part of a key."""
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-"""A word of a key; a question may refer to the key by this word."""
+"""A word of a key that is long enough for a question to refer to the key by it."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
@@ -266,7 +266,7 @@ def _is_key(text: str) -> bool:
 
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
-"""Words in a question after which a key may stand for all keys that contain it."""
+"""Words after which a key in a question may mean all keys that contain it."""
 
 
 def _longer(key: str) -> str:
@@ -288,7 +288,7 @@ def renamed_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
             _named(key, new, material),
             relation=f"the same workbook, in which {key!r} is called {new!r} everywhere, has the "
             "same answer but for that name",
-            carried=Carried(_renamed(key, new), is_certain=True),
+            carried=CarriedAnswer(_renamed(key, new), is_certain=True),
         )
 
 
@@ -320,7 +320,7 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
                     _named(other, new, material),
                     relation=f"{other!r} is called {new!r} everywhere; that it {what} with "
                     f"{short!r} does not make it {short!r}",
-                    carried=Carried(_renamed(other, new), is_certain=True),
+                    carried=CarriedAnswer(_renamed(other, new), is_certain=True),
                 )
 
 
@@ -382,7 +382,7 @@ def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
             ),
             relation=f"all codes begin with {new!r} in place of {old!r}, and so do those in the "
             "answer; nothing else changes",
-            carried=Carried(carry, is_certain=True),
+            carried=CarriedAnswer(carry, is_certain=True),
         )
 
 
@@ -419,7 +419,7 @@ def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
                 f"the keys of {keys.sheet!r} as text, on both sides",
                 tuple(SetCell(ref, text) for ref, text in texts.items()),
                 relation="the keys are text on both sides, and still the same keys",
-                carried=Carried(_unchanged),
+                carried=CarriedAnswer(_unchanged),
             )
 
 
@@ -436,7 +436,7 @@ def keys_with_blanks(material: Material, rng: random.Random) -> Iterator[Idea]:
                 f"{key!r} has a blank after it everywhere",
                 edits,
                 relation=f"{key!r} has a blank after it on both sides, and is still one key",
-                carried=Carried(_unchanged, is_certain=True),
+                carried=CarriedAnswer(_unchanged, is_certain=True),
             )
 
 
@@ -462,7 +462,7 @@ def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
             f"a column of remarks to the right of the table on {table.sheet!r}",
             tuple(edits),
             relation="a remark next to the table has nothing to do with the question",
-            carried=Carried(_unchanged),
+            carried=CarriedAnswer(_unchanged),
         )
 
 
@@ -528,7 +528,7 @@ def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
             _swaps(table, [(rows[0], rows[-1])]),
             relation="the order of the records does not matter to the question: those between the "
             "first and the last may be in any order, but those two may not change places",
-            carried=Carried(
+            carried=CarriedAnswer(
                 _swapped([(rows[0], rows[-1])], areas),
                 trial=_swaps(table, pairs),
                 trial_answer=_swapped(pairs, areas),
@@ -537,7 +537,7 @@ def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 MIN_SWAPPED, MAX_SWAPPED = 5, 200
-"""The least and the most rows of a table whose records are swapped."""
+"""How many rows a table may have for its records to be swapped: the smallest and largest number."""
 
 
 _KEY = re.compile(
@@ -548,7 +548,7 @@ _KEY = re.compile(
 
 
 def _amounts(table: Table) -> list[Column]:
-    """Columns whose numbers can be split into two amounts, unlike keys, years or serial numbers."""
+    """Columns whose numbers are amounts that can be split, unlike keys, years or serial numbers."""
     columns = []
     for column in table.inputs(Kind.NUMBER):
         values = [column.cells[row].value for row in column.rows_with_values()]
@@ -603,7 +603,7 @@ def split_records(material: Material, rng: random.Random) -> Iterator[Idea]:
             _split(table, first, at),
             relation="a record whose amounts are on two rows adds up to the same: right below it "
             "the second row is counted, further down it is not",
-            carried=Carried(_unchanged, trial=_split(table, other, other + 1)),
+            carried=CarriedAnswer(_unchanged, trial=_split(table, other, other + 1)),
         )
 
 
@@ -623,7 +623,7 @@ def repeated_records(material: Material, rng: random.Random) -> Iterator[Idea]:
             tuple(edits),
             relation="two rows with the same record have the same answer within the table; in the "
             "next row, which the answer position includes, they do not",
-            carried=Carried(
+            carried=CarriedAnswer(
                 _answered_alike(table.last_row, new, areas),
                 trial=tuple(moved_row(table, source, target, in_place=False)),
                 trial_answer=_answered_alike(source, target, areas),
@@ -665,7 +665,7 @@ def blank_rows(material: Material, rng: random.Random) -> Iterator[Idea]:
             f"a blank row before the last record of {table.sheet!r}",
             (InsertRows(table.sheet, table.last_row),),
             relation="a blank row is not a record, and the table does not end there",
-            carried=Carried(_unchanged),
+            carried=CarriedAnswer(_unchanged),
         )
 
 
@@ -713,7 +713,9 @@ def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[I
                 _scaled(table, 1.25),
                 relation=f"with all amounts times ten the answer is {what}, but not with all "
                 "amounts times 1.25",
-                carried=Carried(carry(1.25), trial=_scaled(table, 10), trial_answer=carry(10)),
+                carried=CarriedAnswer(
+                    carry(1.25), trial=_scaled(table, 10), trial_answer=carry(10)
+                ),
             )
 
 

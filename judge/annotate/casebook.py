@@ -141,7 +141,7 @@ class Casebook(Archive):
 
     def _new_paths(self, task: Task, number: int) -> TestCase | None:
         """The paths of an added case; None if the suite's definition lists the cases."""
-        names = self.suite.conventions.new_case_names(task.id, number)
+        names = self.suite.suite_format.new_case_names(task.id, number)
         if names is None:
             return None
         folder = task.cases[0].input_path.parent
@@ -149,7 +149,7 @@ class Casebook(Archive):
 
     def _no_new_cases(self) -> UsageError:
         return UsageError(
-            f"{self.root}: cases are added in {self.suite.conventions.definition}",
+            f"{self.root}: cases are added in {self.suite.suite_format.definition}",
             hint="Put the workbooks there, and a case that names them.",
         )
 

@@ -1,7 +1,8 @@
 """Mutators that set inputs to values that a program written for a single input does not expect.
 
 Each mutator changes one or two cells of a group of constants
-(:class:`judge.annotate.support.Group`), so that no other change hides the effect on the answer.
+(:class:`judge.annotate.support.Group`), so that the effect on the answer is not hidden by other
+changes.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def corner_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
         subject: the contents of the input.
         seed: the same seed gives the same ideas.
     """
-    for name, mutate in CORNERS.items():
+    for name, mutate in CORNER_MUTATORS.items():
         for index, group in enumerate(subject.groups[:MAX_GROUPS]):
             rng = random.Random(f"{seed}/{name}/{index}")  # noqa: S311 - no secret
             for what, row, content in mutate(group, subject, rng):
@@ -422,7 +423,7 @@ def _month_start(day: dt.datetime, months: int) -> dt.datetime:
     return dt.datetime(day.year + month // 12, month % 12 + 1, 1)  # noqa: DTZ001 - no time zones
 
 
-CORNERS: dict[str, GroupMutator] = {
+CORNER_MUTATORS: dict[str, GroupMutator] = {
     "constant-to-formula": _constant_to_formula,
     "minority-kinds": _minority,
     "named-words": _named_words,
@@ -441,8 +442,8 @@ CORNERS: dict[str, GroupMutator] = {
 }
 """Mutators of a group of constants, by name; the most revealing ones come first."""
 
-CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
-"""The names of the mutators in :data:`CORNERS`, and of those that change several groups."""
+CORNER_NAMES = (*CORNER_MUTATORS, "swapped-pair", "blank-numbers-of-a-row")
+"""The names of the mutators in :data:`CORNER_MUTATORS`, and of those that change several groups."""
 
 
 # -- several columns ------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def refresh(
     *,
     before: bytes | None = None,
 ) -> Refreshed:
-    """Gives the formulas that depend on changed cells their new values.
+    """Computes new values for the formulas that depend on changed cells.
 
     An outdated value must not stay, because programs that read the workbook would take it for the
     current value. A formula that no engine can compute is left without a value, and reported.

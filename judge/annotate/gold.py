@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from judge.annotate.answers import (
-    Moved,
+    MovedCell,
     ProgramRuns,
     StoredCells,
     formulas_problem,
@@ -69,7 +69,7 @@ __all__ = [
     "SAME_VALUES",
     "GoldMaker",
     "GoldSource",
-    "Moved",
+    "MovedCell",
     "Proposal",
     "reference_name",
 ]
@@ -231,7 +231,7 @@ class GoldMaker:
 
     Args:
         recalculator: computes formulas.
-        sandbox: runs reference solutions; None without references.
+        sandbox: runs reference solutions; None if there are none.
         rules: how two answers are compared with each other.
         limits: limits of each run.
     """
@@ -266,7 +266,7 @@ class GoldMaker:
         return self._formulas_checked.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
-        """A gold with the answer of an output put in; None if the output has no answer."""
+        """A gold in which the answer is that of an output; None if the output has no answer."""
         return self._gold_of(task, gold, GoldSource("", data=output))[0]
 
     def propose(

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from judge.annotate.answers import Moved
+from judge.annotate.answers import MovedCell
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Submission
 from judge.formulas.functions import PREFIX
@@ -163,7 +163,7 @@ class Proposal:
     input: bytes
     gold: bytes | None
     sources: tuple[GoldSource, ...]
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[MovedCell, ...] = ()
     notes: tuple[str, ...] = ()
     sides: tuple[Side, ...] = ()
     decided: str = ""

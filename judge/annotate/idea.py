@@ -29,8 +29,8 @@ FROM_MODEL = "model"
 """The mutator name of ideas that a chat model proposed."""
 
 REPEATS_KEYS = "it repeats or moves rows of a table in which keys are looked up"
-"""Why correct solutions may differ on an idea: it is unclear which of several rows with the same
-key counts."""
+"""A reason why correct solutions may differ: it is unclear which of several rows with a key
+counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Twin:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedAnswer:
     """The answer of an idea if a relation holds: the base case's answer, carried over.
 
     Attributes:
@@ -127,7 +127,7 @@ class Idea:
     premise: tuple[Edit, ...] = ()
     word: str = ""
     plain: str = ""
-    carried: Carried | None = None
+    carried: CarriedAnswer | None = None
 
 
 Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]

@@ -74,7 +74,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Sets keys in a table to the first and last key of the lookup table, and to a missing one."""
+    """Sets keys in a table to the lookup table's first and last key, and to one that it lacks."""
     count = 0
     for table in subject.tables:
         for column in table.inputs(Kind.TEXT, Kind.NUMBER):
@@ -169,7 +169,7 @@ def _open_rows(table: Table, column: Column) -> list[int]:
     return [row for row in column.rows_with_values() if (row, column.number) not in table.covered]
 
 
-TARGETED = {
+TARGETED_MUTATORS = {
     "blanks": blank_columns,
     "keys": repeated_keys,
     "lookups": looked_up_edges,
@@ -181,7 +181,7 @@ TARGETED = {
 TARGETED_NAMES = (
     *("blank-columns", "blank-rows", "repeated-keys", "lookup-edges", "limits", "equal-columns"),
 )
-"""Names of the mutators in :data:`TARGETED`."""
+"""Names of the mutators in :data:`TARGETED_MUTATORS`."""
 
 
 _GROWING = frozenset({"inserted-row", "one-more-row", "ten-times-the-rows", "one-more-column"})
@@ -207,7 +207,7 @@ def _all_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
         "rows": grown_tables,
         "columns": grown_columns,
         **RECORDS,
-        **TARGETED,
+        **TARGETED_MUTATORS,
     }
     for name, idea in whole.items():
         yield from idea(subject, random.Random(f"{seed}/{name}"))  # noqa: S311 - no secret

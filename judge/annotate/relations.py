@@ -25,7 +25,7 @@ MAX_ROWS = 2_000
 """Largest number of rows in a table that is put into another order."""
 
 MAX_WORDS = 4
-"""At most this many words get another letter case."""
+"""The largest number of words whose letter case is changed."""
 
 MIN_SORTED = 3
 """How many different values a column must hold to count as sorted."""
@@ -121,7 +121,7 @@ def _is_ascending(values: Sequence[CellValue]) -> bool:
 
 
 def _keys(column: Column) -> dict[int, float | str]:
-    """Row -> sort key, for a column from top to bottom; values of another kind are left out."""
+    """Row -> sort key, for the rows of a column in order; values of another kind are left out."""
     columns = {
         row: key
         for row in sorted(column.cells)

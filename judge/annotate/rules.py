@@ -188,7 +188,7 @@ def _against_others(
 def answers_apart(
     task: Task, first: Workbook, second: Workbook, recalculator: Recalculator
 ) -> Comparison:
-    """Compares the answers of two golds by values and, if these are equal, by colours.
+    """Compares the answers of two golds by value and, if all values are equal, by colour.
 
     Formulas without a value are computed first. A cell that cannot be computed does not count as a
     difference.

@@ -50,7 +50,7 @@ MAX_TOGETHER = 12
 workbook can usually be rejected at once."""
 
 MAX_EDITS_TOGETHER = 40
-"""An idea with more edits than this is not tried together with others."""
+"""An idea with more edits than this is tried alone."""
 
 MAX_CELLS = 4_000_000
 """Limit on the cells in the workbooks of all ideas; so many take about a minute of processor time.
@@ -344,7 +344,7 @@ class Suggester(Closable):
             self._runs.start([*self._references, *self._victims.values()], together.edited.data)
 
     def _kept(self, examine: Callable[[_Together], _Outcome], together: _Together) -> _Outcome:
-        """Runs an examination with a cache, so that no workbook is parsed twice."""
+        """Runs an examination, and keeps parsed workbooks, so that none is parsed twice."""
         with workbooks_kept(self._base.input_workbook, self._base.gold_workbook):
             return examine(together)
 

@@ -79,8 +79,7 @@ def problem_of(
         proposal: input and gold.
         others: cases whose answers it must not repeat, including the base.
         recalculator: computes formulas of golds that have no value.
-        kills: whether it makes an accepted program fail; if so, it is useful whatever its answer
-            is.
+        kills: whether it makes an accepted program fail; it is then useful whatever its answer is.
     """
     if proposal.gold is None:
         return "" if kills else f"no source gives the answer ({'; '.join(proposal.problems)})"

@@ -116,7 +116,7 @@ def group_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
 
 
 def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
-    """How useful it is to look at a suggestion; higher is better."""
+    """How useful it is to review a suggestion; higher is better."""
     points = likelihood(suggestion.idea.mutator)
     proposal = suggestion.proposal
     independent = proposal.independent if proposal is not None else 0

@@ -96,7 +96,7 @@ def run(
     with Judge(options=options) as judge:
         suite = judge.resources.adapt(load_suite(dataset))
         task = suite.task(task_id)
-        submission = submission_of_program(Path(program), task, suite.conventions)
+        submission = submission_of_program(Path(program), task, suite.suite_format)
         return list(judge(task, submission).cases)
 
 

@@ -291,8 +291,7 @@ def compare_by_rules(
         gold: the gold workbook.
         output: the output workbook.
         rules_path: the rule list.
-        evaluator: the evaluator that the rules were written for; None for the one that the file
-            names.
+        evaluator: the evaluator that the rules were written for; None for the one in the file.
         options: the command's options: profile, engines.
 
     Raises:

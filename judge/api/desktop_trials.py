@@ -20,7 +20,7 @@ from judge.core.submission import AnswerForm
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult
 from judge.desktop.contract import (
-    Collected,
+    CollectedFile,
     Desktop,
     DesktopHost,
     DesktopOptions,
@@ -29,7 +29,7 @@ from judge.desktop.contract import (
 )
 from judge.desktop.episodes import EpisodeEnd, EpisodeWriter, episode_path, head_of, output_record
 from judge.desktop.observations import tree_table
-from judge.desktop.steps import Played, Say, Step, play
+from judge.desktop.steps import PlayedStep, Say, Step, play
 from judge.errors import SandboxError, StoreError, UsageError
 from judge.files.documents import utc_now
 from judge.files.paths import GivenPath, as_path, hold_paths
@@ -135,7 +135,7 @@ class Trial:
         )
         return EpisodeWriter(self._run, head)
 
-    def keep(self, collected: Collected) -> None:
+    def keep(self, collected: CollectedFile) -> None:
         """Stores the file that the episode left."""
         if collected.data is not None:
             with RunDirectory(self._run) as store:
@@ -280,7 +280,7 @@ def play_trial(
     host: DesktopHost,
     options: TrialOptions,
     steps: tuple[Step, ...],
-    on_step: Callable[[int, Played], None] = lambda _number, _played: None,
+    on_step: Callable[[int, PlayedStep], None] = lambda _number, _played: None,
 ) -> Result:
     """Plays a step list at a fresh desktop, and judges the resulting file.
 

@@ -83,7 +83,7 @@ class InferOptions:
         gui_only: whether actions may only use mouse and keyboard [False].
         as_published: names of corrections that are left out: of the published desktops
             (:data:`judge.desktop.contract.CORRECTIONS`), or of ``--tools ssb2``
-            (:data:`judge.inference.tools.setting.DEPARTURES`) [none].
+            (:data:`judge.inference.tools.setting.AGENT_DEPARTURES`) [none].
         window: position and size of the window, as ``X,Y,WxH`` in pixels, such as
             ``100,50,1280x720`` [the whole screen].
         screen: width and height of the screen, as ``WxH`` [1920x1080].
@@ -414,7 +414,7 @@ class InferOptions:
         Remembered(
             "Correct a departure of --tools ssb2 that is kept as published; may be repeated.",
             Section.TOOLS,
-            choices="judge.inference.tools.setting:DEPARTURES",
+            choices="judge.inference.tools.setting:AGENT_DEPARTURES",
             metavar="NAME",
         ),
     ] = ()
@@ -491,7 +491,7 @@ class InferOptions:
 
     def filled(self, remembered: Mapping[str, Any]) -> InferOptions:
         """The options, with those that are not given filled in from a run or the defaults."""
-        return replace(self, **{**USUAL, **remembered, **self.given()})
+        return replace(self, **{**DEFAULTS, **remembered, **self.given()})
 
 
 _OPTIONS = options_in(InferOptions)
@@ -501,7 +501,7 @@ REMEMBERED = tuple(
 )
 """Options that define a run; they need not be given again to continue it."""
 
-USUAL: Mapping[str, Any] = MappingProxyType(
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {name: _OPTIONS[name].usual for name in REMEMBERED if _OPTIONS[name].option.usual is not None}
 )
 """The options that always have a value, and their defaults."""

@@ -491,8 +491,8 @@ class Judge(AsyncClosable):
                 f"task {task.id}: without the suite, the path of its input is not known",
                 hint="Open the judge with the suite, or give a judge.Submission with both paths.",
             )
-        conventions = None if self.suite is None else self.suite.conventions
-        return submission_of_reply(answer, task, conventions)
+        suite_format = None if self.suite is None else self.suite.suite_format
+        return submission_of_reply(answer, task, suite_format)
 
     def _settings(self, task: Task, *, runs: bool) -> Settings:
         if self._opened is not None and self.suite is not None and task.id in self.suite:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
+from judge.api.infer_options import DEFAULTS, REMEMBERED, InferOptions, check_remembered
 from judge.api.tools import named_set
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
@@ -100,7 +100,7 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
 
 
 def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> TypedMode | None:
-    """How the model is asked about tasks with typed answers; None without such tasks."""
+    """How the model is asked about tasks with typed answers; None if there are no such tasks."""
     forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
         return None
@@ -178,8 +178,7 @@ def check_batch(options: InferOptions, executes: bool) -> None:
         executes: whether any task is asked in several rounds.
 
     Raises:
-        UsageError: each request depends on an earlier reply, or several ways to send them are
-            given.
+        UsageError: requests depend on earlier replies, or several ways to send them are given.
     """
     ways = {
         "--batch-file": options.batch_file,
@@ -411,7 +410,7 @@ def _window(text: str | None, width: int, height: int) -> WindowBounds | None:
 def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
     for name in names:
         value = getattr(options, name)
-        if value is not None and value != () and value != USUAL.get(name):
+        if value is not None and value != () and value != DEFAULTS.get(name):
             raise UsageError(f"--{name.replace('_', '-')} {what}")
 
 
@@ -537,7 +536,7 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-GUARDED = {
+CONSENT_OPTIONS = {
     "model": "chat model",
     "base_url": "endpoint",
     "api_key_env": "key",
@@ -604,13 +603,15 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     if out is None or before is None:
         return Resumed(options.filled({}), key_said=said_together)
     earlier = (started or StartedRuns()).options_of(out)
-    own = earlier is not None and all(earlier.get(name) == before.get(name) for name in GUARDED)
+    own = earlier is not None and all(
+        earlier.get(name) == before.get(name) for name in CONSENT_OPTIONS
+    )
     remembered, taken = {}, []
     for name in REMEMBERED:
         if name in stated or before.get(name) is None:
             continue
         remembered[name] = _read_option(name, before[name], out)
-        if name in GUARDED and not own and _says_something(name, remembered[name]):
+        if name in CONSENT_OPTIONS and not own and _says_something(name, remembered[name]):
             taken.append(name)
     dropped = None
     moved = "base_url" in stated and not _same_server(stated["base_url"], before.get("base_url"))
@@ -641,7 +642,7 @@ def _read_option(name: str, value: object, out: Path) -> Any:
 
 def _says_something(name: str, value: object) -> bool:
     """Whether a remembered value differs from the default."""
-    usual = () if name == "param" else USUAL.get(name)
+    usual = () if name == "param" else DEFAULTS.get(name)
     return value != usual and not (name == "dataset" and value == "sample")
 
 

@@ -65,8 +65,7 @@ class ReplayedTurn:
             are equal.
         outcomes: numbers, from 1, of the actions that failed in only one of the two performances;
             with tools, also of the calls whose results differ.
-        workbooks: how many calls left a workbook with a different hash, as writers that store the
-            time do.
+        workbooks: how many calls left a workbook with a different hash (some store the time).
     """
 
     number: int
@@ -251,8 +250,7 @@ _FOREIGN_TOOLS = ToolSet("imported", ("bash", VIEW_XLSX, SUBMIT), answer="publis
 _PATH = re.compile(r"[^\s'\"`<>|;&()=,:\\{}\[\]]*\.xls[xm]\b")
 _EXIT_CODE = re.compile(r"(^|\n)\(exit code \d+\)\Z")
 _NOT_FOLDERS = frozenset({".", "/", "/tmp", "/root", "/home"})  # noqa: S108 - nothing is written there
-"""Folders that never count as the folder of the workbooks: they hold other files of an agent
-too."""
+"""Folders that never count as the folder of the workbooks: they hold an agent's other files."""
 
 _MAX_OBSERVATION = 10_000
 """Longest output that a ``.traj`` of SWE-agent holds; the middle of longer ones is left out."""
@@ -275,8 +273,7 @@ class _Foreign:
         """Finds the paths of the workbooks in the instruction of the agent, and in its calls.
 
         Raises:
-            StoreError: no path of the input occurs, or a tool was used that the judge does not
-                have.
+            StoreError: no path of the input occurs, or the judge lacks a tool that was used.
         """
         calls = [line for turn in episode.turns for line in turn["calls"]]
         unknown = {line["tool"] for line in calls if _here(line) is None}

@@ -284,7 +284,7 @@ def add_published_figures(
         accepted[key] = accepted.get(key, True) and agrees
     # If the folder is missing, the report stays as it is; each case reports it where needed.
     with contextlib.suppress(SubmissionError, SuiteError):
-        if figures := suite.conventions.published_figures(suite.whole, Path(folder), accepted):
+        if figures := suite.suite_format.published_figures(suite.whole, Path(folder), accepted):
             report["published_figures"] = figures
             return True
     return False

@@ -134,8 +134,7 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 PROVENANCE_FILE = "provenance.json"
-"""File that names the suite that a corrected one was made from, the corrections, and the changed
-files."""
+"""File with the source of a corrected suite, the corrections, and the changed files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +182,8 @@ def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> E
     with naming_what_is_written(target), writing_suite(target) as folder:
         changed = list(_copy_files(suite, corrected.suite, root, folder))
         placed = [_at_home(task, suite.task(task.id)) for task in corrected.suite.tasks]
-        text = suite.conventions.definition_of(root, placed)
-        (folder / suite.conventions.definition).write_text(text, encoding="utf-8")
+        text = suite.suite_format.definition_of(root, placed)
+        (folder / suite.suite_format.definition).write_text(text, encoding="utf-8")
         exported = load_suite(folder)
         provenance = _provenance(suite, corrected, exported, changed)
         (folder / PROVENANCE_FILE).write_text(

@@ -206,7 +206,7 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """Proposals from a task's files for a person to keep or drop; None if nothing is proposed.
+        """Proposals, from a task's files, that a person keeps or drops; None if there are none.
 
         The kept proposals are passed to :meth:`fields_of` as the option ``kept``.
 
@@ -243,7 +243,7 @@ class DraftKind(abc.ABC):
 
         Args:
             task_id: the id to write.
-            given: the fields; those with the value None stay unchanged.
+            given: the fields; those with the value None do not change.
             before: the record so far; None for a new task.
 
         Raises:

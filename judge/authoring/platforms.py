@@ -177,8 +177,8 @@ class _TaskWriter:
         for case in self._task.cases:
             for path in case.paths:
                 _copy(path, folder / path.resolve().relative_to(root))
-        text = self._suite.conventions.definition_of(root, [self._task])
-        (folder / self._suite.conventions.definition).write_text(text, encoding="utf-8")
+        text = self._suite.suite_format.definition_of(root, [self._task])
+        (folder / self._suite.suite_format.definition).write_text(text, encoding="utf-8")
 
     def _config(self) -> dict[str, object]:
         task = self._task
@@ -252,9 +252,9 @@ class _TaskWriter:
 
 def _output_name(suite: Suite, task: Task, case: TestCase) -> str:
     """The output name of a case in the suite's format."""
-    first = suite.conventions.default_paths(task.question).output_path.rpartition("/")[2]
+    first = suite.suite_format.default_paths(task.question).output_path.rpartition("/")[2]
     for name in (first, re.sub(r"^\d+_", f"{case.number}_", first)):
-        named = suite.conventions.output_of(name)
+        named = suite.suite_format.output_of(name)
         if named is not None and named[1] == case.number and "/" not in name:
             return name
     raise UsageError(

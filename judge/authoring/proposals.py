@@ -20,7 +20,7 @@ from judge.workbook.facts.sheets import Line, SheetFacts, Validation
 from judge.workbook.reader import open_workbook
 
 _SHOWN = 6
-"""At most this many objects of one kind are named in a line."""
+"""Largest number of objects of one kind that a line names."""
 
 _WORDS_OF_PROPERTIES = {
     "fgcolor": "fill",

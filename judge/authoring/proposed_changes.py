@@ -75,7 +75,7 @@ class Pair:
 
     @cached_property
     def _renamed(self) -> Book:
-        """The input; sheets that were only renamed have the gold's names in it."""
+        """The input, in which sheets that the gold only renames have their new names."""
         names = self.question.names, self.gold.names
         new = {
             before: after
@@ -337,7 +337,7 @@ def pair_rule(kind: str, sheet: str, **options: object) -> Rule:
 
 
 def _near(first: object, second: object) -> bool:
-    """Whether two sizes differ so little that the programs that wrote them may be the reason.
+    """Whether two sizes differ so little that the programs that wrote them may explain it.
 
     Excel and LibreOffice measure in characters of different fonts, and differ by up to 4 %.
     """

@@ -356,7 +356,7 @@ def _python_items(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
 
 
 class _NotReadError(Exception):
-    """A statement is not a literal call of a criterion; the message names its line."""
+    """A statement is not a criterion call with literal arguments; the message names its line."""
 
 
 def _program(path: Path, reason: str, notes: list[str]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class TypedFields:
         kind: the sort of question.
         groups: name of a division -> the group of the question.
         variables: name of a variable -> its fields ``answer``, ``type``, ``match``, ``tolerance``
-            and ``operands``, as far as they are given; they are added to the existing ones.
+            and ``operands``, if they are given; they are added to the existing ones.
         only_these: whether existing variables that are not among these are removed.
         original_question: the question as somebody asked it.
         source_url: where it was asked.

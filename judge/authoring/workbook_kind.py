@@ -76,7 +76,7 @@ IN_DATASET = (
 )
 """Fields that are kept in ``dataset.json``."""
 
-IN_NOTES = ("multiple_tables", "non_standard_table", "original_question", "source_url")
+FIELDS_IN_LOG = ("multiple_tables", "non_standard_table", "original_question", "source_url")
 """Fields that SpreadsheetBench's own format cannot hold; the log of the suite keeps them."""
 
 WANTED_FOR_REVIEW = ("multiple_tables", "non_standard_table")
@@ -123,7 +123,7 @@ class WorkbookKind(DraftKind):
     name = "workbook"
     definition = FORMAT.definition
     folder = "spreadsheet"
-    noted = IN_NOTES
+    noted = FIELDS_IN_LOG
     wanted_for_review = WANTED_FOR_REVIEW
     example = "--case INPUT GOLD …"
 

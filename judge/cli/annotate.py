@@ -32,7 +32,7 @@ from judge.cli.options import (
     together,
 )
 from judge.cli.output import print_table, table
-from judge.cli.signals import Ended
+from judge.cli.signals import EndSignal
 from judge.cli.view import serve_page
 from judge.console import make_console
 from judge.core.option import Section
@@ -484,7 +484,7 @@ def page(
                 on_listening=warming.start,
             )
             warming.join()
-        except Ended:
+        except EndSignal:
             annotator.close()  # without waiting for computations that are still running
             raise
         finally:

@@ -16,7 +16,7 @@ from judge.cli.view import serve_page
 from judge.console import make_console, styled
 
 if TYPE_CHECKING:
-    from judge.desktop.steps import Played
+    from judge.desktop.steps import PlayedStep
     from judge.sessions.live import Result
 
 
@@ -112,8 +112,8 @@ def _by_steps(options: api.TrialOptions, path: Path) -> Result:
     return result
 
 
-def _telling(count: int) -> Callable[[int, Played], None]:
-    def show(number: int, played: Played) -> None:
+def _telling(count: int) -> Callable[[int, PlayedStep], None]:
+    def show(number: int, played: PlayedStep) -> None:
         click.echo(f"{number}/{count} {played.step}: {played.outcome.seconds:.1f} s", err=True)
 
     return show

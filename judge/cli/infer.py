@@ -533,7 +533,7 @@ def confirm_options(resumed: Resumed, *, asks_model: bool) -> Resumed:
 
 
 def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
-    from judge.api.planning import GUARDED  # noqa: PLC0415  seldom needed
+    from judge.api.planning import CONSENT_OPTIONS  # noqa: PLC0415  seldom needed
     from judge.grading.store import RUN_FILE  # noqa: PLC0415
 
     options = resumed.options
@@ -550,7 +550,7 @@ def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
             "param": {**spec.params, **_pairs(options)} or None,
         }
     lines = [f"{options.out} was not started by you on this machine. Its {RUN_FILE} says:"]
-    for name, title in GUARDED.items():
+    for name, title in CONSENT_OPTIONS.items():
         if values.get(name) is not None:
             lines.append(f"  {title:<12} {str(values[name])[:_SHOWN_CHARS]}")
     return lines

@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from judge.cli.help import LazyGroup
-from judge.cli.signals import Ended, ending_by_signals, ending_in
+from judge.cli.signals import EndSignal, ending_by_signals, ending_in
 from judge.collector import RARE_COLLECTIONS
 from judge.console import drop_output, print_label, shown_streams
 from judge.errors import (
@@ -190,7 +190,7 @@ def _print_usage(error: click.ClickException) -> int:
 
 def _print_interrupted(error: BaseException) -> int:
     ending = ending_in(error)
-    if isinstance(ending, Ended):
+    if isinstance(ending, EndSignal):
         click.echo(f"ended by {ending.name}", err=True)
         return ending.exit_code
     click.echo("interrupted", err=True)

@@ -30,7 +30,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.05
 
 
-class Ended(KeyboardInterrupt):
+class EndSignal(KeyboardInterrupt):
     """A signal asked the process to end.
 
     Args:
@@ -45,7 +45,7 @@ class Ended(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP raise :class:`Ended`, unless they are ignored (``nohup``)."""
+    """Makes SIGTERM and SIGHUP raise :class:`EndSignal`, unless they are ignored (``nohup``)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -83,7 +83,7 @@ def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> N
     if not isinstance(error, KeyboardInterrupt):
         hook(lost)
         return
-    number = error.exit_code - 128 if isinstance(error, Ended) else signal.SIGINT
+    number = error.exit_code - 128 if isinstance(error, EndSignal) else signal.SIGINT
     again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()
@@ -96,7 +96,7 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     cancelled ends in an orderly way and saves its results so far.
 
     Raises:
-        Ended: SIGTERM or SIGHUP was received.
+        EndSignal: SIGTERM or SIGHUP was received.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     import asyncio  # noqa: PLC0415  half of the start of a command that needs no loop
@@ -121,7 +121,7 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
 
     result = asyncio.run(run())
     if came:
-        raise Ended(came[0])
+        raise EndSignal(came[0])
     return cast("T", result)
 
 
@@ -142,4 +142,4 @@ def _handled(loop: asyncio.AbstractEventLoop, end: Callable[[int], None]) -> Ite
 
 def _end(number: int, frame: FrameType | None) -> None:
     del frame
-    raise Ended(number)
+    raise EndSignal(number)

@@ -131,7 +131,7 @@ def verify(
     if review and audit:
         raise UsageError("--audit finds suspects, --review decides them", hint="Give one of them.")
     if review:
-        shown = Served(by, port, no_browser)
+        shown = ReviewPageOptions(by, port, no_browser)
         review_suite(suite, suspects, submissions, out, options, shown)
         return
     if suspects is not None:
@@ -416,7 +416,7 @@ DEFAULT_SUSPECTS = Path("suspects.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ReviewPageOptions:
     """Options of the review page.
 
     Attributes:
@@ -436,7 +436,7 @@ def review_suite(
     submissions: tuple[Path, ...],
     out: Path | None,
     options: dict[str, Any],
-    served: Served,
+    served: ReviewPageOptions,
 ) -> None:
     """Serves the review page; audits the suite first if there is no file of suspects.
 

@@ -13,7 +13,7 @@ import click
 from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import option
-from judge.cli.signals import Ended
+from judge.cli.signals import EndSignal
 
 if TYPE_CHECKING:
     from judge.local_page import LocalPage
@@ -40,7 +40,7 @@ def serve_page(
 
     Raises:
         UsageError: the port is taken.
-        Ended: SIGTERM or SIGHUP was received.
+        EndSignal: SIGTERM or SIGHUP was received.
     """
     from judge import local_page  # noqa: PLC0415  `--help` needs none of it
 
@@ -56,7 +56,7 @@ def serve_page(
             else:
                 webbrowser.open(redirect.uri)
             local_page.server_of(page).run(sockets=[listener])
-    except Ended:
+    except EndSignal:
         raise
     except KeyboardInterrupt:
         pass

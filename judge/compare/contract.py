@@ -170,7 +170,7 @@ class Checker(abc.ABC):
             raise UsageError(f"the checker {self.name} has no options")
 
     def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
-        """Returns the name for a suite's statistics, with the options in which tasks differ."""
+        """Returns the name for statistics, with the options that distinguish tasks of a suite."""
         return self.name
 
     def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:  # noqa: ARG002

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
 MAX_PARTS = 1_000
-"""At most this many parts of a message are read, because conversation files may be untrusted."""
+"""How many parts of a message are read; conversation files may come from anybody."""
 
 
 class Part(TypedDict):

@@ -240,7 +240,7 @@ class ActionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedFile:
     """The file that is collected at the end of an episode.
 
     Attributes:
@@ -324,7 +324,7 @@ class Desktop(Protocol):
         """
         ...
 
-    def save(self) -> Collected:
+    def save(self) -> CollectedFile:
         """Saves with ctrl+s as a user would, and collects the file.
 
         Raises:
@@ -332,7 +332,7 @@ class Desktop(Protocol):
         """
         ...
 
-    def collect(self) -> Collected:
+    def collect(self) -> CollectedFile:
         """Collects the file without saving it first.
 
         Raises:

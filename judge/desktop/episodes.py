@@ -21,7 +21,7 @@ from judge.closable import Closable
 from judge.desktop.contract import (
     Action,
     ActionOutcome,
-    Collected,
+    CollectedFile,
     DesktopInfo,
     DesktopOptions,
     DesktopTask,
@@ -502,7 +502,7 @@ class EpisodeWriter(EpisodeLines):
         self.append(record)
         return record
 
-    def end(self, ended: str, collected: Collected, seconds: float) -> EpisodeEnd:
+    def end(self, ended: str, collected: CollectedFile, seconds: float) -> EpisodeEnd:
         """Appends the last line. Before that, the caller keeps the collected file.
 
         Args:

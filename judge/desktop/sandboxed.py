@@ -15,7 +15,7 @@ from judge.desktop.contract import (
     HOME,
     Action,
     ActionOutcome,
-    Collected,
+    CollectedFile,
     DesktopHost,
     DesktopInfo,
     DesktopOptions,
@@ -133,11 +133,11 @@ class SandboxDesktop(Closable):
         answer, blobs = self._link.ask({"op": "frame", "known": digest}, [], _OBSERVE_S)
         return _answered(_frame, answer, blobs)
 
-    def save(self) -> Collected:
+    def save(self) -> CollectedFile:
         """Saves with ctrl+s as a user would, and collects the file."""
         return _answered(_collected, *self._link.ask({"op": "save"}, [], _SAVE_S))
 
-    def collect(self) -> Collected:
+    def collect(self) -> CollectedFile:
         """Collects the file without saving it first."""
         return _answered(_collected, *self._link.ask({"op": "collect"}, [], _SAVE_S))
 
@@ -304,12 +304,12 @@ def _frame(answer: dict[str, Any], blobs: list[bytes]) -> Frame:
     return Frame(digest=str(answer["digest"]), png=blobs[0] if blobs else None)
 
 
-def _collected(answer: dict[str, Any], blobs: list[bytes]) -> Collected:
+def _collected(answer: dict[str, Any], blobs: list[bytes]) -> CollectedFile:
     status = str(answer["status"])
     if status == "collected" and blobs:
-        return Collected(data=blobs[0], changed=answer["changed"] is True)
+        return CollectedFile(data=blobs[0], changed=answer["changed"] is True)
     problem = _PROBLEMS.get(status, status)
-    return Collected(data=None, changed=True, problem=problem)
+    return CollectedFile(data=None, changed=True, problem=problem)
 
 
 def open_desktops(

@@ -320,7 +320,7 @@ _MAX_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedStep:
     """A step that was performed.
 
     Attributes:
@@ -342,7 +342,7 @@ def play(
     *,
     screenshots: bool = False,
     pause: Callable[[float], None] = time.sleep,
-) -> Iterator[Played]:
+) -> Iterator[PlayedStep]:
     """Performs steps one after the other; saves nothing.
 
     Args:
@@ -358,7 +358,7 @@ def play(
     for number, step in enumerate(steps, start=1):
         seen, action = _prepared(desktop, step, number, screenshots, pause)
         outcome = desktop.perform(action)
-        yield Played(step, seen, action, outcome)
+        yield PlayedStep(step, seen, action, outcome)
         if outcome.error:
             raise UsageError(f"step {number} ({step}) failed: {outcome.error.strip()}")
 

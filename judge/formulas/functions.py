@@ -131,7 +131,7 @@ TAKES_RANGES = NATIVE_ARRAYS | _names(
     PERCENTOF
     """
 )
-"""Functions with an argument that takes a range; a range there makes no array of the formula."""
+"""Functions with an argument that takes a range, for which no array formula is needed."""
 
 SINGLE_VALUES: Mapping[str, Container[int]] = {
     **dict.fromkeys(("COUNTIF", "SUMIF", "AVERAGEIF"), (1,)),

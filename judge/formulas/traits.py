@@ -146,7 +146,7 @@ def _traits(formula: str) -> FormulaTraits:
     )
 
 
-ELSEWHERE = (
+DEPENDS_ON_MACHINE = (
     "CELL and INFO tell here where the file is or which program computes it, which differs from "
     "one run to another"
 )
@@ -344,7 +344,7 @@ class _Reading:
         if frame.function in ("CELL", "INFO") and frame.argument == 0:
             info_type = (frame.text or "").strip('"').casefold() if frame.tokens == 1 else ""
             if frame.function == "INFO" or info_type not in _OF_CELLS:
-                self.valueless = self.valueless or ELSEWHERE
+                self.valueless = self.valueless or DEPENDS_ON_MACHINE
         if not frame.bare_range or frame.native:
             return
         if frame.function is None or frame.tokens > 1 or frame.function not in TAKES_RANGES:

@@ -79,8 +79,7 @@ _DIGITS = 18
 """Largest number of digits of a constant that Excel writes: 17 digits and an exponent."""
 
 PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
-"""Prefixes that files put before names from LET and LAMBDA, and before functions in place of a
-LAMBDA."""
+"""Prefixes in files of names from LET and LAMBDA, and of functions in place of a LAMBDA."""
 
 DEEPEST = 60
 """Deepest nesting of a formula that is parsed."""

@@ -79,8 +79,7 @@ class BatchResult:
     """The results of a batch, and how it ended.
 
     Attributes:
-        results: the results of all cases, by (task id, sample, case number); empty if they are only
-            recorded.
+        results: the results by (task id, sample, case number); empty if they are only recorded.
         reused: how many cases were taken unchanged from the results directory.
         failed: how many cases have judge errors (JE).
         stopped: why the batch stopped early; None if it did not.
@@ -127,7 +126,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """Returns the image in which a task's programs run, for reuse keys; empty without programs.
+        """Returns the image in which a task's programs run, for reuse keys; empty if none run.
 
         Raises:
             SandboxError: there is no sandbox.

@@ -22,7 +22,7 @@ from judge.files.documents import MalformedError
 from judge.files.forms import Count, Sha256, checked
 from judge.grading.store import MARKS_FILE, RunDirectory
 
-HOLDS_FROM = 0.6
+MIN_FULFILLED_SCORE = 0.6
 """The lowest score with which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
@@ -197,7 +197,7 @@ def _add(sums: dict[str, PointsRecord], item: ItemRecord, score: float | None) -
     if is_open and score is not None:
         lost = item["points"] if item.get("penalty") else 0.0
         points["earned"] += item["points"] * score - lost
-        points["holding"] += score >= HOLDS_FROM
+        points["holding"] += score >= MIN_FULFILLED_SCORE
     else:
         points["earned"] += item["earned"]
         points["holding"] += item["state"] == "holds"
@@ -246,7 +246,7 @@ def agreements(marks: Iterable[MarkRecord], kind: str = "") -> list[RaterAgreeme
     """
     by_rater: dict[str, dict[ItemKey, bool]] = {}
     for mark in marks:
-        by_rater.setdefault(mark["by"], {})[key_of(mark)] = mark["score"] >= HOLDS_FROM
+        by_rater.setdefault(mark["by"], {})[key_of(mark)] = mark["score"] >= MIN_FULFILLED_SCORE
     pair_agreements = []
     for first, second in combinations(sorted(by_rater), 2):
         shared = by_rater[first].keys() & by_rater[second].keys()

@@ -53,10 +53,8 @@ class RejudgedCase:
     Attributes:
         before: the result on record.
         after: the new result; the same object if the record is right.
-        record: the record that is appended to cases.jsonl when this is applied; None if there is
-            none.
-        same_rules: whether the same rules made the record, so that a different verdict contradicts
-            it.
+        record: the record that is appended to cases.jsonl when this is applied, if there is one.
+        same_rules: whether the same rules made the record: a different verdict contradicts it.
         unproven: why the verdict on record could not be checked; an accepted case then becomes JE.
     """
 

@@ -205,7 +205,7 @@ def _how_it_ended(result: RunResult) -> tuple[Verdict, str] | None:
 
 
 def last_error_line(stderr: bytes, max_length: int = 300) -> str:
-    """Returns the exception line at the end of a traceback; empty without a traceback."""
+    """Returns the exception line at the end of a traceback; empty if there is no traceback."""
     text = stderr.decode("utf-8", "replace")
     start = text.rfind("Traceback (most recent call last)")
     lines = text[max(start, 0) :].rstrip().splitlines()

@@ -349,8 +349,7 @@ class RunDirectory(Closable):
         Args:
             name: the file.
             record: the record.
-            durable: whether to wait until the record is on disk, and not only in the kernel's
-                cache.
+            durable: whether to wait until the record is on disk, not only in the kernel's cache.
 
         Raises:
             TooLongError: the record is longer than readers accept; nothing was written.

@@ -21,6 +21,6 @@ PICTURE_FORMS: tuple[PictureForm, ...] = get_args(PictureForm)
 PICTURE_TYPES = ("png", "jpeg", "webp", "gif")
 """The types of pictures that chat models accept; not every server accepts all of them."""
 
-BESIDE_CODE = ("end", "run")
+CODE_WITH_ANSWER_CHOICES = ("end", "run")
 """How a program in a reply that also announces the answer is treated: it is not run, or it is
 run."""

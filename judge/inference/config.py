@@ -19,7 +19,7 @@ from judge.errors import InferenceError, UsageError
 from judge.files.paths import shipped_folder
 from judge.files.yaml_documents import read_yaml
 from judge.inference.choices import (
-    BESIDE_CODE,
+    CODE_WITH_ANSWER_CHOICES,
     CONTENT_FORMS,
     DEFAULT_FEEDBACK,
     PICTURE_FORMS,
@@ -414,7 +414,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
         check_one_of(path, name, "picture_types", picture_type, PICTURE_TYPES)
     check_one_of(path, name, "content", setting.content, CONTENT_FORMS)
     check_one_of(path, name, "pictures", setting.pictures, PICTURE_FORMS)
-    check_one_of(path, name, "beside_code", setting.beside_code, BESIDE_CODE)
+    check_one_of(path, name, "beside_code", setting.beside_code, CODE_WITH_ANSWER_CHOICES)
     return setting
 
 

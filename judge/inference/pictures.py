@@ -147,7 +147,7 @@ _TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class PictureLimits:
     """The limits on pictures.
 
     Attributes:
@@ -181,9 +181,9 @@ class PictureFitter:
         self._store = store
         self._channel: ServiceChannel | None = None
         self._lock = threading.Lock()
-        self._fitted: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
+        self._fitted: dict[tuple[PictureLimits, tuple[str, ...]], list[Picture]] = {}
 
-    def fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
+    def fit(self, pictures: Sequence[Picture], fit: PictureLimits) -> list[Picture]:
         """Returns the pictures within the limits, or one picture that shows them all.
 
         Args:
@@ -210,14 +210,14 @@ class PictureFitter:
         if channel is not None:
             channel.close()
 
-    def _fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
+    def _fit(self, pictures: Sequence[Picture], fit: PictureLimits) -> list[Picture]:
         if fit.stitch:
             return [self._made(pictures, fit)]
         return [
             picture if fit.leaves(picture) else self._made([picture], fit) for picture in pictures
         ]
 
-    def _made(self, pictures: Sequence[Picture], fit: Fit) -> Picture:
+    def _made(self, pictures: Sequence[Picture], fit: PictureLimits) -> Picture:
         names = ", ".join(picture.name for picture in pictures)
         frame = {
             "pictures": [

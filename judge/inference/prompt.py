@@ -22,7 +22,7 @@ from judge.files.yaml_documents import read_yaml
 from judge.inference.chat import writable
 from judge.inference.config import TypedSetting, inference_folder
 from judge.inference.content import ContentLimits, render_content, rows_needed
-from judge.inference.pictures import Fit, PictureFitter, PictureStore
+from judge.inference.pictures import PictureFitter, PictureLimits, PictureStore
 from judge.sandbox.layout import can_be_placed
 from judge.workbook.preview import SheetPreview, read_preview, read_table
 
@@ -392,9 +392,9 @@ def keep_drawn(
     return kept
 
 
-def _fit_of(setting: TypedSetting, *, stitch: bool = False) -> Fit:
+def _fit_of(setting: TypedSetting, *, stitch: bool = False) -> PictureLimits:
     types = frozenset(f"image/{name}" for name in setting.picture_types)
-    return Fit(setting.picture_side, setting.picture_bytes, stitch, types)
+    return PictureLimits(setting.picture_side, setting.picture_bytes, stitch, types)
 
 
 def _joined(names: Iterator[str]) -> str:

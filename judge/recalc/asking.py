@@ -406,8 +406,7 @@ class Answers:
     def missing(self, cell: CellRef) -> frozenset[str]:
         """The engines that may still give a value for a cell.
 
-        They are the same for all sure cells, and for all other cells, until the next engine is
-        asked.
+        They are the same for all sure cells, and for all others, until the next engine is asked.
         """
         sure = cell in self.sure
         if sure not in self._missing:
@@ -458,7 +457,7 @@ class Answers:
         return value
 
     def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
-        """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
+        """The error of an empty array, which files store as ``#VALUE!``; None for other errors."""
         functions = traits(self._request.formulas[cell]).functions
         if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
             return ErrorValue("#VALUE!")

@@ -94,8 +94,7 @@ class ResultCache:
         Args:
             key: hex digits.
             values: the computed values.
-            lasting: whether any run would compute the same; if not, the result is kept only in
-                memory.
+            lasting: whether any run would compute the same; otherwise, it is kept only in memory.
         """
         self._remember(key, values)
         if self._folder is None or not lasting:

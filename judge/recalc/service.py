@@ -28,8 +28,7 @@ transfer data. The service itself ends an engine that hangs; this ends a service
 
 ATTEMPTS = 2
 """How many times a service is started for one request. The engines are child processes of a
-service, which reports how they end; so if the service itself ends, something outside has ended
-it."""
+service, which reports how they end; so if the service itself ends, something outside ended it."""
 
 
 WAITED_FOR_S = 0.5

@@ -24,10 +24,10 @@ class GridBounds:
     """How much of a case is shown.
 
     Attributes:
-        cells: greatest number of cells in one block (rows times columns).
-        columns: greatest number of columns in one block.
-        blocks: greatest number of blocks of one case.
-        text_chars: greatest number of characters shown of one text value or formula.
+        cells: largest number of cells in one block (rows times columns).
+        columns: largest number of columns in one block.
+        blocks: largest number of blocks of one case.
+        text_chars: how many characters of one text value or formula are shown.
     """
 
     cells: int = 240_000
@@ -121,7 +121,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         first: the block's first row.
         last: its last row.
         differing: rows that hold a difference.
-        limit: greatest number of rows to show; at least as many as the head and the tail have.
+        limit: largest number of rows to show; at least as many as the head and the tail have.
 
     Returns:
         The rows in order. If not all rows fit, these are the first rows, the last rows, and the

@@ -59,7 +59,7 @@ MAX_SHOWN_CASES = 100_000
 """A report on more cases than this has no entries, because so many would take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
-"""Greatest number of unscored cases that the report of a large run names."""
+"""Largest number of unscored cases that the report of a large run names."""
 
 LARGE_NOTE = (
     "the run has {cases:,} cases; a report lists and shows single cases only up to {most:,}. The "

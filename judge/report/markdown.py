@@ -31,7 +31,7 @@ from judge.report.tools import (
 from judge.suites.certified import Grade
 from judge.suites.suite import Suite
 from judge.suspects.material import Outputs
-from judge.suspects.model import About, Audit, Held, RunVerdict, SeenCell, Suspect
+from judge.suspects.model import About, Audit, RunVerdict, SeenCell, SeenContent, Suspect
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
@@ -314,7 +314,7 @@ def seen_markdown(seen: Sequence[SeenCell], runs: Sequence[RunVerdict]) -> str:
     )
 
 
-def _held(content: Held | None) -> str:
+def _held(content: SeenContent | None) -> str:
     if content is None:
         return "not compared"
     value = content.value

@@ -305,7 +305,7 @@ class CaseEntry:
         official_equal: whether the published script accepts the output; None if it was not run.
         official_disagrees: whether the published script disagrees with the verdict.
         notes: the comparison's notes on its result.
-        output_sha256: the hash under which the output workbook is stored; None without an output.
+        output_sha256: the hash under which the output workbook is stored, if there is one.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that made the output; None if there was none.
         items: the items of its checklist, as recorded; empty if it has no checklist.

@@ -20,7 +20,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.report.counts import ScopeTally
-from judge.report.desktop.counts import Common, compare_episodes, setting_rows
+from judge.report.desktop.counts import CommonTasks, compare_episodes, setting_rows
 from judge.report.desktop.episodes import EpisodePair, SettingRow
 from judge.report.identity import DEPARTS, departures
 from judge.report.load import LoadedRun
@@ -381,7 +381,7 @@ def compare_loaded(
     if not common:
         raise UsageError("the runs have no scored task in common")
     every = {task for score in scores for task in score.soft}
-    compared = Common(frozenset(common), by_phrasings)
+    compared = CommonTasks(frozenset(common), by_phrasings)
     pairs = []
     for one, two in combinations(range(len(runs)), 2):
         on_pair()
@@ -546,12 +546,12 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 
 def figure_headings(comparison: RunComparison) -> list[str]:
-    """The headings of the two figures, each only if some run has it."""
+    """The headings of :data:`FIGURES`, each only if some run has the figure."""
     return [FIGURES[name] for name in comparison.figures]
 
 
 def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
-    """The two figures of a run, with their intervals, in the order of :func:`figure_headings`."""
+    """The :data:`FIGURES` of a run with intervals, in the order of :func:`figure_headings`."""
     shares = (getattr(run, name) for name in comparison.figures)
     return ["-" if share is None else with_interval(share) for share in shares]
 

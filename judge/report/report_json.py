@@ -439,7 +439,7 @@ def _change(change: ManualVerdict) -> ChangeReport:
 
 
 MAX_HELD = 20_000
-"""The largest number of a report's entries, or of a run's results, that is held in memory."""
+"""How many entries of a report, or results of a run, are held in memory."""
 
 _INDENT = b"\n    "
 

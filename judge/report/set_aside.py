@@ -140,8 +140,8 @@ class SuspectsTally:
 
     Attributes:
         suspicions: the suspects.
-        levels: the least certainty that is set aside -> the results that remain.
-        lists: the same for each of the two lists.
+        levels: lowest certainty of the suspects that are set aside -> the remaining results.
+        lists: the same for each of the two lists of suspects.
         written_ids: the tasks that were added -> their ids as written in records.
     """
 

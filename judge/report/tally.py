@@ -130,7 +130,7 @@ class TaskGroup:
 
     @classmethod
     def of(cls, tallies: Iterable[TaskTally]) -> TaskGroup:
-        """The group of these tasks."""
+        """Makes the group of the tasks with these tallies."""
         tasks: list[TaskScores] = []
         verdicts: Counter[Verdict] = Counter()
         for tally in tallies:

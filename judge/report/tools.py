@@ -25,7 +25,7 @@ from judge.tools.episodes import (
     read_tool_episode,
 )
 
-LOOKING = frozenset(
+VIEWING_TOOLS = frozenset(
     {
         *("python", "bash", "list_sheets", "view_range", "find", "recalc", "render", "diff"),
         "view_xlsx",
@@ -333,7 +333,7 @@ def _definition_tokens(run: LoadedRun, digest: str) -> int | None:
 
 
 def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
-    """Tokens by kind, as far as known: from the record of the end, or else from the turns."""
+    """Tokens by kind, from the record of the end or, without one, from the turns."""
     end = episode.end
     whole = (None if end is None else end.get("tokens")) or TokenRecord()
     tokens: dict[str, int] = {}
@@ -356,7 +356,7 @@ def _looked_after_change(lines: Sequence[ToolCallLine]) -> bool | None:
     """
     if not lines or all(call["workbook"] is None for call in lines):
         return None
-    if any(call["tool"] not in LOOKING and call["tool"] != SUBMIT for call in lines):
+    if any(call["tool"] not in VIEWING_TOOLS and call["tool"] != SUBMIT for call in lines):
         return None
     last = max(
         (
@@ -366,7 +366,7 @@ def _looked_after_change(lines: Sequence[ToolCallLine]) -> bool | None:
         ),
         default=0,
     )
-    return any(call["tool"] in LOOKING and call["ok"] for call in lines[last + 1 :])
+    return any(call["tool"] in VIEWING_TOOLS and call["ok"] for call in lines[last + 1 :])
 
 
 def _p90(counts: Sequence[int]) -> float:

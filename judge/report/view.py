@@ -34,8 +34,8 @@ from judge.grading.store import (
 from judge.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_wanted
 from judge.report.build import build_report_data
 from judge.report.html.pages import TaskPages
-from judge.report.html.render import Served, json_form, render_served
-from judge.report.html.runs import Listed, render_comparison, render_runs
+from judge.report.html.render import PageLinks, json_form, render_served
+from judge.report.html.runs import ListedRun, render_comparison, render_runs
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import ReportData
 from judge.report.pairing import RunComparison, compare_loaded
@@ -417,14 +417,14 @@ class ViewPage(LocalPage):
             return self._comparison(request.query_params.getlist("run"))
         name = _parts(path)[0]
         opened = self._shelf.open(name)
-        served = Served(
+        served = PageLinks(
             pages_url=f"/runs/{quote(name, safe='')}/pages/",
             home_url=f"/?token={self.token}",
             token=self.token,
         )
         return render_served(opened.data, opened.document, served)
 
-    def _listed(self, name: str) -> Listed:
+    def _listed(self, name: str) -> ListedRun:
         check_wanted()
         progress = self._shelf.progress(name)
         try:
@@ -438,7 +438,7 @@ class ViewPage(LocalPage):
         except Exception as error:  # noqa: BLE001  one broken run must not hide the others
             kind = type(error).__name__
             document, problem = None, f"its records cannot be shown ({kind}: {error})"
-        return Listed(name, document, progress.to_json(), problem)
+        return ListedRun(name, document, progress.to_json(), problem)
 
     def _comparison(self, given: list[str]) -> str:
         names = list(dict.fromkeys(given))

@@ -195,7 +195,7 @@ class Sandbox(Protocol):
 
     @property
     def info(self) -> SandboxInfo:
-        """Description of this backend; no program has to run for it."""
+        """The description of this backend, which is known without running a program."""
         ...
 
     def session(self) -> SandboxSession:

@@ -266,7 +266,7 @@ _J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class SubmitterStatement:
     """What a submitter states about a submission; all of it is unchecked and optional.
 
     Attributes:
@@ -375,7 +375,7 @@ def submit(
     viewer: Viewer,
     admission: Admission,
     checked: Checked,
-    described: Described,
+    described: SubmitterStatement,
     key: str | None,
 ) -> tuple[dict[str, Any], bool]:
     """Records a submission and queues its judging.

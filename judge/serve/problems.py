@@ -64,7 +64,7 @@ KINDS: dict[str, ProblemKind] = {
         413, "The body is too large", "Limits are listed in docs/serve.md and at `/v1/status`."
     ),
     "unsupported-type": ProblemKind(
-        415, "This content type is not read here", "Send one of the documented content types."
+        415, "This content type is not supported", "Send one of the documented content types."
     ),
     "invalid": ProblemKind(
         422, "The content is not valid", "`errors` says in which line or field, and why."

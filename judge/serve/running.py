@@ -32,7 +32,7 @@ from judge.serve.boards.disclosure import record_shown
 from judge.serve.boards.versions import Boards, NewBoard
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.context import ADDRESS, ServeOptions, Server
-from judge.serve.intake import LINES, Described, admit
+from judge.serve.intake import LINES, SubmitterStatement, admit
 from judge.serve.operations.metrics import metrics_of, serve_metrics
 from judge.serve.options import LOOPBACK, ListenOptions, SlotOptions, StorageOptions, address_of
 from judge.serve.queue.conditions import set_setting
@@ -65,7 +65,7 @@ _OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedServer:
     """An open server; if its operator was just created, also the code of a sign-in link."""
 
     server: Server
@@ -73,7 +73,7 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(storage: StorageOptions, options: ServeOptions | None = None) -> Iterator[Opened]:
+def opened(storage: StorageOptions, options: ServeOptions | None = None) -> Iterator[OpenedServer]:
     """Opens a server's data folder and database; makes them, with an operator, if they are missing.
 
     Raises:
@@ -87,7 +87,7 @@ def opened(storage: StorageOptions, options: ServeOptions | None = None) -> Iter
         database.migrate()
         server = Server(database, folder, options or ServeOptions())
         server.shared["boards"] = Boards(folder, server.options.public_url)
-        yield Opened(server, _first_operator(database))
+        yield OpenedServer(server, _first_operator(database))
 
 
 def serve(
@@ -470,5 +470,5 @@ def _submit(server: Server, team: str, number: int) -> None:
     admission = admit(server, viewer, f"{_BOARD}-open", None)
     with server.folder.receiving() as received:
         received.write("".join(f"{line}\n" for line in lines).encode())
-        described = Described(system=f"{team} (sample)", note="made by judge serve --demo")
+        described = SubmitterStatement(system=f"{team} (sample)", note="made by judge serve --demo")
         accept_body(server, viewer, admission, received, LINES, described, f"demo-{team}", None)

@@ -142,7 +142,7 @@ def _clamped(value: Any, size: int) -> int:
 
 
 _NEAR = 4
-"""Greatest distance in pixels that the mouse moves during a click; a drag moves farther."""
+"""Largest distance in pixels that the mouse moves during a click; a drag moves farther."""
 
 _AGAIN_S = 0.5
 """A click at the same position belongs to the previous click if it follows within these seconds."""

@@ -19,7 +19,7 @@ from starlette.requests import Request
 
 from judge.desktop.contract import (
     ActionOutcome,
-    Collected,
+    CollectedFile,
     Desktop,
     DesktopOptions,
     Frame,
@@ -99,7 +99,7 @@ class Result:
 class EpisodeJudge(Protocol):
     """Keeps and judges an episode that has ended."""
 
-    def keep(self, collected: Collected) -> None:
+    def keep(self, collected: CollectedFile) -> None:
         """Keeps the file that the episode leaves, before its end is recorded."""
         ...
 

@@ -168,7 +168,7 @@ _Key = tuple[str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedCorrections:
     """The corrections that follow from all decisions.
 
     Attributes:
@@ -180,7 +180,7 @@ class Merged:
     conflicts: tuple[str, ...]
 
 
-def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
+def merge_decisions(suspicions: Suspicions, suite_format: str) -> MergedCorrections:
     """Merges the corrections of all faults that no reviewer disputes.
 
     Decisions about several suspects of a gold, or by several reviewers, may all correct cells of
@@ -221,7 +221,7 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
     undisputed = tuple(
         correction for key, correction in corrections.items() if key not in conflicts
     )
-    return Merged(undisputed, (*broken, *conflicts.values()))
+    return MergedCorrections(undisputed, (*broken, *conflicts.values()))
 
 
 def _corrections(
@@ -522,7 +522,7 @@ class ReviewSession:
         at = utc_now()
         self._keep(Decision(suspect.key, None, self.by, at))
 
-    def merged(self) -> Merged:
+    def merged(self) -> MergedCorrections:
         """The corrections that follow from all decisions."""
         return merge_decisions(self.suspicions(), self.suite.format)
 

@@ -219,7 +219,7 @@ class ByPattern(LayoutKind):
             raise SubmissionError(f"{folder} holds no program that matches {pattern!r}")
         for (task_id, sample), path in programs.items():
             task = suite.task(task_id)
-            yield submission_of_program(path, task, suite.conventions, sample=sample)
+            yield submission_of_program(path, task, suite.suite_format, sample=sample)
 
 
 BY_PATTERN = ByPattern()

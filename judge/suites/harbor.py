@@ -315,7 +315,7 @@ class HarborJob:
         if not workbooks and unrecognized:
             raise SubmissionError(
                 f"{self._folder}: no workbook among the artifacts is named "
-                f"{self._suite.conventions.output_pattern}; there are "
+                f"{self._suite.suite_format.output_pattern}; there are "
                 f"{', '.join(unrecognized[:_MAX_SHOWN])}",
                 hint="Say where they are in the folder of a trial: "
                 "--outputs 'artifacts/**/{case}.xlsx'",
@@ -353,12 +353,12 @@ class HarborJob:
         for path in matching:
             try:
                 submission = submission_of_program(
-                    path, task, self._suite.conventions, sample=sample, model=trial.model
+                    path, task, self._suite.suite_format, sample=sample, model=trial.model
                 )
                 return replace(submission, provenance=facts)
             except SubmissionError as error:
                 facts["problem"] = error.message
-        paths = self._suite.conventions.default_paths(task.question)
+        paths = self._suite.suite_format.default_paths(task.question)
         return Submission(
             task.id,
             None,
@@ -436,11 +436,11 @@ class HarborJob:
                     yield path, case
             return
         artifacts = trial.folder / ARTIFACTS
-        conventions = self._suite.conventions
+        suite_format = self._suite.suite_format
         for path in regular_files(artifacts) if is_folder(artifacts) else ():
-            if not path.name.lower().endswith(conventions.file_suffixes):
+            if not path.name.lower().endswith(suite_format.file_suffixes):
                 continue
-            named = conventions.output_of(path.name)
+            named = suite_format.output_of(path.name)
             if named is None:
                 unrecognized.append(str(path.relative_to(self._folder)))
             elif self._suite.task_id_in(named[0], ()) == task.id and named[1] in numbers:

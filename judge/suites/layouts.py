@@ -94,8 +94,7 @@ class LayoutKind(ABC):
         """The usage of each attempt, such as tokens, as records of ``submissions.jsonl``.
 
         Raises:
-            SubmissionError: an attempt cannot be read, or is about tasks that the suite does not
-                have.
+            SubmissionError: an attempt cannot be read, or is about tasks that the suite lacks.
         """
         return []
 
@@ -307,17 +306,17 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
     outputs: dict[tuple[str, int, int], Path] = {}
     unrecognized: list[str] = []
     unknown: list[str] = []
-    conventions = suite.conventions
+    suite_format = suite.suite_format
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
     names = {name: task.id for task in suite.tasks for name in (task.id, *task.aliases)}
-    whole = conventions.folder_answers(folder, names)
+    whole = suite_format.folder_answers(folder, names)
     outputs |= {(task_id, 0, 1): path for task_id, path in whole.items()}
     parts = set(whole.values())
-    for path in _files(folder, conventions.file_suffixes):
+    for path in _files(folder, suite_format.file_suffixes):
         if not parts.isdisjoint((path, *path.parents)) or _is_beside(path, whole):
             continue
         shown = str(path.relative_to(folder))
-        named = conventions.output_of(path.name)
+        named = suite_format.output_of(path.name)
         if named is None:
             unrecognized.append(shown)
             continue
@@ -339,7 +338,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
     if not outputs:
         raise SubmissionError(
             f"{folder} holds no output workbook",
-            hint=f"outputs are named {conventions.output_pattern}",
+            hint=f"outputs are named {suite_format.output_pattern}",
         )
     return FoundOutputs(suite, tuple(unrecognized), outputs)
 

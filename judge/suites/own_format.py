@@ -242,7 +242,7 @@ def _check_names(task: Task, fields: Fields) -> None:
             if file.path.stem == taken:
                 fields.fault(
                     "cases",
-                    f"have a further input called {file.path.name}, the name that the first gets",
+                    f"have a further input called {file.path.name}, a name reserved for the first",
                 )
 
 

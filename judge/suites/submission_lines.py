@@ -41,7 +41,7 @@ _WORD_IN_PROMPT = re.compile(r"""[^\s'"`<>|]++""")
 def solution_paths(
     question: TaskQuestion,
     code: str | None,
-    conventions: SuiteFormat,
+    suite_format: SuiteFormat,
     *,
     conversation: object = None,
     input_path: str | None = None,
@@ -52,7 +52,7 @@ def solution_paths(
     Args:
         question: the task.
         code: the program, if there is one.
-        conventions: the format of the task's suite.
+        suite_format: the format of the task's suite.
         conversation: the recorded conversation: a list of strings (the first is the prompt) or of
             messages with ``role`` and ``content``.
         input_path: the recorded input path, which takes precedence.
@@ -61,16 +61,16 @@ def solution_paths(
     if input_path is not None and output_path is not None:
         return SolutionPaths(input_path, output_path)
     texts = [
-        *_prompt_paths(conversation, conventions.file_suffixes),
+        *_prompt_paths(conversation, suite_format.file_suffixes),
         *(_literals(code) if code else ()),
     ]
     paths: dict[FileRole, str] = {}
     for text in texts:
         if text.startswith("/"):
-            role = conventions.role_of(posixpath.basename(text), question.id)
+            role = suite_format.role_of(posixpath.basename(text), question.id)
             if role is not None and role not in paths and can_be_placed(text):
                 paths[role] = text
-    default = conventions.default_paths(question)
+    default = suite_format.default_paths(question)
     return SolutionPaths(
         input_path or paths.get(FileRole.INPUT) or default.input_path,
         output_path or paths.get(FileRole.OUTPUT) or default.output_path,
@@ -223,7 +223,7 @@ class LineReader:
         if (fault := usage_fault(record)) is not None:
             raise LineError(fault)
         raw_id = record["id"] if "id" in record else suite.aliased(record)
-        if raw_id is None and suite.conventions.alias_of(record) is not None:
+        if raw_id is None and suite.suite_format.alias_of(record) is not None:
             raise LineError("the suite has no question with this prompt and these pictures")
         if isinstance(raw_id, bool) or not isinstance(raw_id, int | str):
             if "id" in record:
@@ -323,7 +323,7 @@ def _submission(
         paths = solution_paths(
             suite.task(task_id).question,
             code,
-            suite.conventions,
+            suite.suite_format,
             conversation=record.get("conversation"),
             input_path=input_path,
             output_path=output_path,
@@ -375,7 +375,7 @@ def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
     """A submission without a program; all fields but those in ``own`` become its provenance."""
-    paths = suite.conventions.default_paths(suite.task(task_id).question)
+    paths = suite.suite_format.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,
         code=None,

@@ -161,7 +161,7 @@ def submission_of_record(record: Mapping[str, object], suite: Suite) -> Submissi
 def submission_of_program(
     program: Path,
     task: Task,
-    conventions: SuiteFormat,
+    suite_format: SuiteFormat,
     *,
     sample: int = 0,
     model: str | None = None,
@@ -171,7 +171,7 @@ def submission_of_program(
     Args:
         program: the Python file, which is used unchanged.
         task: the task that it answers.
-        conventions: the format of the task's suite.
+        suite_format: the format of the task's suite.
         sample: its number among several programs for the task.
         model: the chat model that wrote it, if known.
 
@@ -179,7 +179,7 @@ def submission_of_program(
         SubmissionError: the file cannot be read.
     """
     code = read_text(program, SubmissionError, most_bytes=_MAX_PROGRAM_BYTES)
-    paths = solution_paths(task.question, code, conventions)
+    paths = solution_paths(task.question, code, suite_format)
     return Submission(
         task_id=task.id,
         code=code if code.strip() else None,
@@ -191,18 +191,18 @@ def submission_of_program(
     )
 
 
-def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None) -> Submission:
+def submission_of_reply(reply: str, task: Task, suite_format: SuiteFormat | None) -> Submission:
     """The submission of a chat model's reply, read like the record ``{"solution": reply}``.
 
     Args:
         reply: the reply, or only the program; the typed answer if the task asks for one.
         task: the task that it answers.
-        conventions: the format of the task's suite; needed if a program has to be run.
+        suite_format: the format of the task's suite; needed if a program has to be run.
     """
-    if not task.answer.is_file or conventions is None:
+    if not task.answer.is_file or suite_format is None:
         return Submission(task.id, None, "", "", answer=reply)
     code = recorded_program({"solution": reply})
-    paths = solution_paths(task.question, code, conventions)
+    paths = solution_paths(task.question, code, suite_format)
     return Submission(task.id, code, paths.input_path, paths.output_path)
 
 

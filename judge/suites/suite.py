@@ -69,8 +69,8 @@ class Suite:
         object.__setattr__(self, "_by_alias", aliases)
 
     @property
-    def conventions(self) -> SuiteFormat:
-        """The suite's format, which says how its files are named.
+    def suite_format(self) -> SuiteFormat:
+        """The suite's format: how its files are named, read and written.
 
         Raises:
             UsageError: the format has been removed from the registry since.
@@ -80,7 +80,7 @@ class Suite:
     @property
     def definition_path(self) -> Path:
         """The file that the tasks were read from, such as ``dataset.json``, or their folder."""
-        return self.root / self.conventions.definition
+        return self.root / self.suite_format.definition
 
     @property
     def case_count(self) -> int:
@@ -115,7 +115,7 @@ class Suite:
 
         None if the record has no alias, or no task has this alias.
         """
-        alias = self.conventions.alias_of(record)
+        alias = self.suite_format.alias_of(record)
         task = None if alias is None else self._by_alias.get(alias)
         return None if task is None else task.id
 
@@ -245,7 +245,7 @@ _MAX_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedSuite:
     """A suite that was found.
 
     Attributes:
@@ -307,7 +307,7 @@ def whole_source(source: str | Path) -> str:
     return str(path.resolve() if path.exists() else source)
 
 
-def locate_suite(source: Path | str) -> Located:
+def locate_suite(source: Path | str) -> LocatedSuite:
     """Finds the folder of a suite, unpacking an archive if necessary.
 
     A folder or file takes precedence over a suite's name, so ``./sample`` is always the folder.
@@ -325,7 +325,7 @@ def locate_suite(source: Path | str) -> Located:
         for row in format_rows():
             root = _root_of(path, row.definition)
             if root is not None:
-                return Located(_name_of(root), root, row.load())
+                return LocatedSuite(_name_of(root), root, row.load())
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
@@ -358,11 +358,11 @@ def _root_of(folder: Path, definition: str) -> Path | None:
     return real.parents[len(parts) - 1] if is_definition else None
 
 
-def _in_file(path: Path) -> Located:
+def _in_file(path: Path) -> LocatedSuite:
     # The definition file stands for its folder.
     for row in format_rows():
         if path.name == row.definition:
-            return Located(path.resolve().parent.name, path.parent, row.load())
+            return LocatedSuite(path.resolve().parent.name, path.parent, row.load())
     if path.name.lower().endswith(ARCHIVE_SUFFIXES):
         name = path.name
         for suffix in ARCHIVE_SUFFIXES:
@@ -383,11 +383,11 @@ def _name_of(folder: Path) -> str:
     return path.parent.name if holds_data else path.name
 
 
-def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located:
+def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> LocatedSuite:
     """Finds the suite in a folder: the folder itself, or the only folder in it that is a suite."""
     own = format_of_folder(folder)
     if own is not None:
-        return Located(name or _name_of(folder), folder, own)
+        return LocatedSuite(name or _name_of(folder), folder, own)
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -404,7 +404,7 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
     ]
     if len(inner) == 1:
         root, suite_format = inner[0]
-        return Located(name or _name_of(root), root, suite_format)
+        return LocatedSuite(name or _name_of(root), root, suite_format)
     if inner:
         names = ", ".join(entry.name for entry, _ in inner)
         raise SuiteError(

@@ -70,7 +70,7 @@ def validate_suite(
         The findings, in suite order; those about the whole suite come first.
     """
     findings = [_of_note(note) for note in suite.notes]
-    root, definition = suite.root.resolve(), suite.conventions.definition
+    root, definition = suite.root.resolve(), suite.suite_format.definition
     for done, task in enumerate(suite.tasks, start=1):
         findings.extend(check_task(task, root, definition))
         on_progress(done, len(suite.tasks))
@@ -79,7 +79,7 @@ def validate_suite(
 
 def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
     """Findings for the corrections that were applied to a suite, and for those that do not fit."""
-    definition = corrected.suite.conventions.definition
+    definition = corrected.suite.suite_format.definition
     return [
         *(
             SuiteFinding(Severity.NOTE, correction.task, definition, f"corrected: {correction}")
@@ -256,7 +256,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 
 class _Checklists(TypedDict):
-    """Counts the checklist items of a suite; empty without checklists."""
+    """Counts the checklist items of a suite; empty if it has no checklists."""
 
     items_by_kind: dict[str, int]
     points_by_judge: dict[str, float]

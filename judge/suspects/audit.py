@@ -1,8 +1,7 @@
 """Audits a suite: searches every task for every sign, and compares suspects with runs' answers.
 
 A program sees only the input. If its output has the value that a sign expects, the sign is
-confirmed. If it has the gold's value, that value follows from the input after all, so the sign is
-weaker.
+confirmed. If it has the gold's value, that value follows from the input after all.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from judge.suspects.model import (
     Certainty,
     Evidence,
     EvidenceFile,
-    Held,
     Problem,
     RunVerdict,
     SeenCell,
+    SeenContent,
     SignRun,
     Suspect,
 )
@@ -131,8 +130,7 @@ def _question(task: Task) -> str:
 def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     """Sorts suspects into the order in which people should read them.
 
-    The surest suspects come first; among equally sure ones, the suspects of cases with several
-    signs.
+    The surest suspects come first; of equally sure ones, those of cases with several signs.
     """
     listed = list(suspects)
     votes: dict[tuple[str, int | None], int] = {}
@@ -335,13 +333,15 @@ def _seen(
             sheet=address.sheet,
             cell=address.name,
             in_answer=inside,
-            input=Held(value_to_json(case.input.value(address)), case.input.formula(address) or ""),
-            gold=Held(
+            input=SeenContent(
+                value_to_json(case.input.value(address)), case.input.formula(address) or ""
+            ),
+            gold=SeenContent(
                 value_to_json(case.answer.get(address) if inside else case.gold.value(address)),
                 case.gold.formula(address) or "",
             ),
             outputs={
-                read.output.run: Held(
+                read.output.run: SeenContent(
                     value_to_json(read.values.get(address)), read.formulas.get(address, "")
                 )
                 for read in outputs

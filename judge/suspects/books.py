@@ -91,7 +91,7 @@ class Book:
                 self.workbook.sheet(sheet).load([WHOLE_SHEET])
 
     def values(self, sheet: str) -> Mapping[int, CellValue]:
-        """Returns the values of a sheet's non-blank cells, by key; empty without such a sheet."""
+        """Returns the values of a sheet's non-blank cells, by key; empty if it does not exist."""
         if sheet not in self._values:
             stored = self.workbook.sheet(sheet).values(WHOLE_SHEET) if sheet in self else {}
             self._values[sheet] = {

@@ -51,7 +51,7 @@ class Output:
         path: the path of the workbook.
         origin: whether its stored values are trusted.
         program: hash of the program that wrote it; empty if it is not on record.
-        strength: share of the run's scored cases that it passes; None without recorded verdicts.
+        strength: share of the run's scored cases that it passes; None if no verdict is recorded.
         verdict: the verdict on it; empty if none is on record.
     """
 

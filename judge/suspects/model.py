@@ -88,7 +88,7 @@ class About(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SeenContent:
     """The content of a cell.
 
     Attributes:
@@ -116,9 +116,9 @@ class SeenCell:
     sheet: str
     cell: str
     in_answer: bool
-    input: Held
-    gold: Held
-    outputs: Mapping[str, Held] = field(default_factory=dict)
+    input: SeenContent
+    gold: SeenContent
+    outputs: Mapping[str, SeenContent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ MAX_PLACES = 1_000
 
 
 @dataclass(slots=True)
-class Held:
+class Quantity:
     """How much of one feature a workbook holds.
 
     Attributes:
@@ -87,7 +87,7 @@ class Features:
             make for themselves, print areas included, are left out.
     """
 
-    held: dict[tuple[FeatureKind, str], Held] = field(default_factory=dict)
+    held: dict[tuple[FeatureKind, str], Quantity] = field(default_factory=dict)
     chart_parts: dict[str, Counter[str]] = field(default_factory=dict)
     definitions: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Features:
         """Adds a feature, or adds to the measure of one that already exists."""
         entry = self.held.get((kind, content))
         if entry is None:
-            entry = self.held[kind, content] = Held(shortened(label), measure, sheet, where)
+            entry = self.held[kind, content] = Quantity(shortened(label), measure, sheet, where)
         else:
             entry.measure += measure
         if len(entry.places) < MAX_PLACES:
@@ -120,7 +120,7 @@ class Features:
         entry = self.held.get((kind, content))
         return [] if entry is None else entry.places
 
-    def __iter__(self) -> Iterator[tuple[tuple[FeatureKind, str], Held]]:
+    def __iter__(self) -> Iterator[tuple[tuple[FeatureKind, str], Quantity]]:
         return iter(self.held.items())
 
 

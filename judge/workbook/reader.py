@@ -336,7 +336,7 @@ class Workbook:
 
     @cached_property
     def style_sheet(self) -> StyleSheet:
-        """The looks that the workbook defines, read when they are first needed."""
+        """The formats that the workbook defines, read when they are first needed."""
         from judge.workbook.styles.style_sheet import (  # noqa: PLC0415 - seldom needed
             read_style_sheet,
         )

@@ -17,9 +17,9 @@ from judge.report.report import report_data
 from judge.suspects.model import (
     Audit,
     Certainty,
-    Held,
     RunVerdict,
     SeenCell,
+    SeenContent,
     Suspect,
     write_suspects,
 )
@@ -336,7 +336,8 @@ def test_a_suspect_shows_its_cells_side_by_side(
     assert suite is not None
     formula = "=SUM(" + "+".join(["$B$2:$B$230"] * 9) + ")"
     cell = SeenCell(
-        *("Sheet1", "B3", True, Held(), Held(2, formula)), {"runs/few": Held({"error": "#N/A"})}
+        *("Sheet1", "B3", True, SeenContent(), SeenContent(2, formula)),
+        {"runs/few": SeenContent({"error": "#N/A"})},
     )
     suspect = Suspect(
         *("10-2", 1, "stale-gold", Certainty.LIKELY, "B3 is 2", "its formula gives 3"),

@@ -30,7 +30,7 @@ from judge.serve.boards.results import verify_result
 from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import set_phase_state
 from judge.serve.operations.deliveries import deliver, plan
-from judge.serve.operations.sending import Message, Outcome, Sent, signed_headers
+from judge.serve.operations.sending import DeliveryResult, Message, Outcome, signed_headers
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.tables import PhaseState, Role
@@ -47,9 +47,9 @@ class Receiver:
     def __init__(self) -> None:
         self.messages: list[tuple[Message, Any]] = []
 
-    def send(self, message: Message, at: Any) -> Sent:
+    def send(self, message: Message, at: Any) -> DeliveryResult:
         self.messages.append((message, at))
-        return Sent(Outcome.DELIVERED, 204)
+        return DeliveryResult(Outcome.DELIVERED, 204)
 
 
 class Online:

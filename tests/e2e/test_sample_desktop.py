@@ -11,7 +11,7 @@ import pytest
 from judge.api.judging import Judge
 from judge.api.options import JudgingOptions
 from judge.desktop.contract import (
-    Collected,
+    CollectedFile,
     DesktopHost,
     DesktopOptions,
     Observation,
@@ -74,6 +74,6 @@ def first_frame(shown: Observation) -> WindowBounds:
     return WindowBounds(frame.x, frame.y, frame.width or 0, frame.height or 0)
 
 
-def data_of(collected: Collected) -> bytes:
+def data_of(collected: CollectedFile) -> bytes:
     assert collected.data is not None, collected.problem
     return collected.data

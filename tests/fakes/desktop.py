@@ -13,7 +13,7 @@ from judge.closable import Closable
 from judge.desktop.contract import (
     Action,
     ActionOutcome,
-    Collected,
+    CollectedFile,
     DesktopInfo,
     DesktopOptions,
     DesktopTask,
@@ -25,7 +25,7 @@ from judge.desktop.contract import (
 
 Seen = Observation | BaseException
 Outcome = ActionOutcome | BaseException | Callable[[Action], ActionOutcome]
-Left = bytes | Collected | BaseException | None
+Left = bytes | CollectedFile | BaseException | None
 
 WIDTH, HEIGHT = 96, 54
 
@@ -160,22 +160,22 @@ class ScriptedDesktop(Closable):
         digest = str(number)
         return Frame(digest, None if digest == known else tiny_png(number))
 
-    def save(self) -> Collected:
+    def save(self) -> CollectedFile:
         """Returns the file that the script leaves."""
         self.saved += 1
         return self.collect()
 
-    def collect(self) -> Collected:
+    def collect(self) -> CollectedFile:
         """Returns the same file."""
         self._check_open()
         left = self._script.left
         if isinstance(left, BaseException):
             raise left
-        if isinstance(left, Collected):
+        if isinstance(left, CollectedFile):
             return left
         if left is None:
-            return Collected(None, changed=False, problem=f"{self.task.collected} is missing")
-        return Collected(left, changed=left != self.task.files.get(self.task.collected))
+            return CollectedFile(None, changed=False, problem=f"{self.task.collected} is missing")
+        return CollectedFile(left, changed=left != self.task.files.get(self.task.collected))
 
     def close(self) -> None:
         """Records that it was closed."""

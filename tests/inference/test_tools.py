@@ -31,7 +31,7 @@ from judge.inference.pictures import PictureStore
 from judge.inference.tools.calls import arguments_of, is_cut, text_calls_in
 from judge.inference.tools.episode import ToolEnvironment, is_blocked
 from judge.inference.tools.setting import (
-    USUALLY_PUBLISHED,
+    DEFAULT_DEPARTURES,
     ToolMode,
     departures_of,
     load_preset,
@@ -527,7 +527,7 @@ def test_the_requests_of_a_published_episode_are_those_of_its_transcript(tmp_pat
         run("long", 3),
         SUBMITS,
         tools=tools,
-        published=USUALLY_PUBLISHED,
+        published=DEFAULT_DEPARTURES,
     )
     words = load_preset("ssb2").words
     own = {words.say("no_call"): "<no-call>", words.say("empty"): "<empty>"}

@@ -96,7 +96,7 @@ def wrong_references(
         references: solutions that are presumed to be right.
 
     Returns:
-        A line for each reference that gets the case wrong.
+        A line for each reference that solves the case wrongly.
 
     Raises:
         SandboxError: the sandbox failed.

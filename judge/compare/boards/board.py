@@ -77,7 +77,7 @@ _MAX_SHEETS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedProperty:
     """One property that a board asks for.
 
     Attributes:
@@ -113,7 +113,7 @@ class Board:
     sheets: Mapping[int, Mapping[str, tuple[str, ...]]]
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RequestedProperty, ...]:
         """All properties that the board asks for, by sheet, category and property."""
         listed = [
             (sheet, category, name)
@@ -121,7 +121,9 @@ class Board:
             for category, names in categories.items()
             for name in names
         ]
-        return tuple(Asked(number, *entry) for number, entry in enumerate(listed, start=1))
+        return tuple(
+            RequestedProperty(number, *entry) for number, entry in enumerate(listed, start=1)
+        )
 
     @staticmethod
     def of(document: object) -> Board:
@@ -273,7 +275,7 @@ _NAMES = {
 }
 
 
-def asked_in_words(asked: Asked) -> str:
+def asked_in_words(asked: RequestedProperty) -> str:
     """Returns a property that a board asks for, as a sentence."""
     words = _WHOLE.get(asked.kind)
     if words is None:
@@ -288,7 +290,7 @@ SHEET_COUNT = "sheet_count"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Evidence:
     """The parts of a difference that are shown: gold, answer and position."""
 
     expected: object
@@ -319,7 +321,7 @@ class Differences:
         self,
         position: tuple[int, str, str],
         sheet: str,
-        shown: Shown,
+        shown: Evidence,
         *,
         missing: str | None = None,
     ) -> None:
@@ -334,7 +336,7 @@ class Differences:
         number, category, name = position
         asked = self._asked.get((number, f"{category}.{name}"))
         if asked is None:
-            asked = Asked(len(self._asked) + 1, number, category, name)
+            asked = RequestedProperty(len(self._asked) + 1, number, category, name)
         detail = shown.detail if missing is None else f"{shown.detail}: {missing}"
         self.listed.append(
             FoundDifference(
@@ -349,7 +351,7 @@ class Differences:
             )
         )
 
-    def _about(self, asked: Asked, sheet: str | None) -> AboutRecord | None:
+    def _about(self, asked: RequestedProperty, sheet: str | None) -> AboutRecord | None:
         """Returns the sheets and objects that pages show next to a difference."""
         subject = SUBJECTS.get(asked.category)
         if subject is None or not 1 <= asked.sheet <= len(self.golds):

@@ -70,7 +70,7 @@ FIELDS = (*FONT_FIELDS, "fill")
 def differing_field(
     expected: CellLook, actual: CellLook, names: tuple[str, ...], *, rounded: bool
 ) -> str | None:
-    """Returns the first of the fields in which two looks differ; None if they agree in all.
+    """Returns the first of some fields in which two formats differ; None if they agree in all.
 
     Args:
         expected: the look in the gold.
@@ -89,7 +89,7 @@ def differing_field(
 
 
 class Looks:
-    """Resolves the cell formats of a workbook to looks.
+    """Resolves the cell formats of a workbook.
 
     Args:
         book: the workbook.
@@ -182,7 +182,7 @@ class BoardBook:
 
     @cached_property
     def looks(self) -> Looks:
-        """The looks of the workbook's cell formats."""
+        """The resolved cell formats of the workbook."""
         return Looks(self.book)
 
     def sheet(self, tab: Tab) -> SheetCells:

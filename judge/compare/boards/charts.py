@@ -39,7 +39,7 @@ class SeriesView:
         y: its values.
         marker: ``none``, ``circle`` …; ``automatic`` for the default.
         trendlines: its trend lines.
-        labels: what its data labels show; None without data labels.
+        labels: what its data labels show; None if it has none.
     """
 
     x: tuple[object, ...]
@@ -55,8 +55,8 @@ class ChartView:
 
     Attributes:
         types: the type of each of its parts, in words.
-        title: its title; None without a title.
-        legend: position of its legend; None without a legend.
+        title: its title; None if it has none.
+        legend: position of its legend; None if it has none.
         axes: for each axis that is shown, whether it has a title; the category axis comes first.
         series: its series.
     """

@@ -50,7 +50,7 @@ class RuleView:
 
     Attributes:
         kind: ``expression``, ``cellIs`` …
-        operator: the operator of the condition; None without an operator.
+        operator: the operator of the condition; None if it has none.
         formulas: its formulas, moved to the same cell for all rules.
         terms: other parts of the condition, such as text or rank.
         color: colour that it gives the text; None if it does not change the colour.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from judge.compare.boards.board import Differences, Shown, shown, where
+from judge.compare.boards.board import Differences, Evidence, shown, where
 from judge.compare.boards.cells import FONT_FIELDS, BoardBook, SheetCells, differing_field
 from judge.compare.boards.charts import (
     ChartView,
@@ -71,7 +71,7 @@ class TableJudge:
         columns = _width(self._gold), _width(self._answer)
         if columns[0] != columns[1]:
             name = "values" if "values" in self._open else next(iter(self._open))
-            sizes = Shown(f"{columns[0]} columns", f"{columns[1]} columns", "table at A1")
+            sizes = Evidence(f"{columns[0]} columns", f"{columns[1]} columns", "table at A1")
             self._differences.add((self._number, "cells", name), self._answer.tab.name, sizes)
             return
         matched = self._matched(columns[0])
@@ -104,7 +104,7 @@ class TableJudge:
             ]
             if not same:
                 name = "values" if "values" in self._open else next(iter(self._open))
-                shown_heading = Shown(shown(self._gold.values.get(key)), None, "no such heading")
+                shown_heading = Evidence(shown(self._gold.values.get(key)), None, "no such heading")
                 self._differences.add(
                     (self._number, "cells", name), self._answer.tab.name, shown_heading
                 )
@@ -118,7 +118,7 @@ class TableJudge:
         gold, answer = self._gold, self._answer
         if "values" in self._open and not values_agree(gold, expected, answer, actual):
             missing = answer.not_calculated.get(actual) or gold.not_calculated.get(expected)
-            values = Shown(
+            values = Evidence(
                 shown(gold.values.get(expected)), shown(answer.values.get(actual)), where(actual)
             )
             self._add("values", values, missing=missing)
@@ -129,10 +129,10 @@ class TableJudge:
         if "hyperlink" in self._open:
             links = gold.links.get(expected, ()), answer.links.get(actual, ())
             if sorted(links[0]) != sorted(links[1]):
-                self._add("hyperlink", Shown(list(links[0]), list(links[1]), where(actual)))
+                self._add("hyperlink", Evidence(list(links[0]), list(links[1]), where(actual)))
 
-    def _look(self, expected: int, actual: int) -> Shown | None:
-        """Returns how the looks of two cells differ; fonts and formats of blanks do not count."""
+    def _look(self, expected: int, actual: int) -> Evidence | None:
+        """Returns how the formats of two cells differ; fonts and formats of blanks do not count."""
         first, second = self._gold.look(expected), self._answer.look(actual)
         if first == second:
             return None
@@ -140,9 +140,11 @@ class TableJudge:
         names = (*FONT_FIELDS, "fill") if filled else ("fill",)
         name = differing_field(first, second, names, rounded=True)
         if name is not None:
-            return Shown(getattr(first, name), getattr(second, name), f"{name} of {where(actual)}")
+            return Evidence(
+                getattr(first, name), getattr(second, name), f"{name} of {where(actual)}"
+            )
         if self._shows_format(expected, actual) and first.format_class != second.format_class:
-            return Shown(first.code, second.code, f"number format of {where(actual)}")
+            return Evidence(first.code, second.code, f"number format of {where(actual)}")
         return None
 
     def _shows_format(self, expected: int, actual: int) -> bool:
@@ -150,7 +152,7 @@ class TableJudge:
         values = self._gold.values.get(expected), self._answer.values.get(actual)
         return any(value is not None and not isinstance(value, str) for value in values)
 
-    def _add(self, name: str, shown: Shown, *, missing: str | None = None) -> None:
+    def _add(self, name: str, shown: Evidence, *, missing: str | None = None) -> None:
         del self._open[name]
         position = (self._number, "cells", name)
         self._differences.add(position, self._answer.tab.name, shown, missing=missing)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import TypeVar
 
-from judge.compare.boards.board import Board, Differences, Shown
+from judge.compare.boards.board import Board, Differences, Evidence
 from judge.compare.boards.cells import BoardBook
 from judge.compare.boards.charts import charts_of
 from judge.compare.boards.conditions import rules_of
@@ -199,7 +199,7 @@ class StandardJudge:
         if "name" in asked and category == "charts":
             self._note("names of charts are not stored in the charts, and are not compared")
         if len(sides[0]) != len(sides[1]):
-            counts = Shown(
+            counts = Evidence(
                 [str(side) for side in sides[0]], [str(side) for side in sides[1]], "number"
             )
             self._differences.add((number, category, "count"), answer.name, counts)
@@ -217,7 +217,7 @@ class StandardJudge:
         asked = self._board.sheets[number][category]
         for name, (expected, actual, same) in properties.items():
             if name in asked and not same:
-                shown = Shown(expected, actual, detail)
+                shown = Evidence(expected, actual, detail)
                 self._differences.add((number, category, name), answer.name, shown)
 
     def _note(self, line: str) -> None:
@@ -230,7 +230,7 @@ class StandardJudge:
             self._differences.add(
                 (number, "view", "freeze_pane"),
                 answer.name,
-                Shown(_pane_in_words(first), _pane_in_words(second)),
+                Evidence(_pane_in_words(first), _pane_in_words(second)),
             )
 
 

@@ -1,1 +1,1 @@
-"""Compares the cells of an answer range with its gold: values, looks, and parts to be kept."""
+"""Compares the cells of an answer range with its gold: values, formatting, parts to be kept."""

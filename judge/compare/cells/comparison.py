@@ -57,7 +57,7 @@ class DifferenceClass(enum.StrEnum):
     """The answer does not follow its inputs, and the question asks for a formula."""
 
 
-APART = frozenset(
+OUTSIDE_ANSWER = frozenset(
     {
         DifferenceClass.TOUCHED,
         DifferenceClass.LOST,

@@ -26,7 +26,7 @@ from judge.compare.cells.changes import (
 )
 from judge.compare.cells.comparison import Dynamic, Reason
 from judge.compare.cells.dynamic_finding import DynamicFinding, Trial, kind_of
-from judge.compare.cells.requested_formula import Asked, new_formulas
+from judge.compare.cells.requested_formula import Demand, new_formulas
 from judge.compare.cells.sides import RangeSide, ScopeSources
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
@@ -68,7 +68,7 @@ _MAX_STEPS = 50_000
 """How many formulas are traced through defined names and tables."""
 
 _MAX_LOOKS = 1_000_000
-"""At most this many pairs of formulas are compared to find circular references."""
+"""Largest number of pairs of formulas that are compared to find circular references."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""
@@ -82,7 +82,7 @@ def measure_dynamic(
     *,
     profile: Profile,
     compute: Compute,
-    asked: Asked,
+    asked: Demand,
 ) -> DynamicFinding:
     """Changes inputs in gold and output, and computes the answer again in both.
 
@@ -126,7 +126,7 @@ class _Measure:
         ranges: tuple[Sequence[CellRange], Sequence[CellRange | None]],
         profile: Profile,
         compute: Compute,
-        asked: Asked,
+        asked: Demand,
     ) -> None:
         if sources.before is None:
             raise _NotMeasurable(sources.problem)

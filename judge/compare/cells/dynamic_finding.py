@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Dynamic
-from judge.compare.cells.requested_formula import Asked
+from judge.compare.cells.requested_formula import Demand
 from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
 from judge.workbook.editing.sheet_xml import address, content_to_json
 
@@ -67,7 +67,7 @@ class DynamicFinding:
 
     kind: Dynamic
     reason: str
-    asked: Asked
+    asked: Demand
     eligible: int = 0
     trials: tuple[Trial, ...] = ()
 
@@ -75,7 +75,7 @@ class DynamicFinding:
     def is_fault(self) -> bool:
         """Whether the answer does not follow its inputs although a formula is required."""
         measured = self.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}
-        return measured and self.asked is Asked.FORMULA
+        return measured and self.asked is Demand.FORMULA
 
     def __str__(self) -> str:
         if self.kind is Dynamic.NOT_MEASURABLE:
@@ -94,7 +94,7 @@ class DynamicFinding:
         said += f" (changed: {address(first.ref)} to {value!r}" + (
             f" and {more:,} more cells, as in case {number.change.case})" if more else ")"
         )
-        if self.asked is Asked.FORMULA:
+        if self.asked is Demand.FORMULA:
             return f"{said}; the question asks for a formula"
         return f"{said}; nobody asked for a formula, so this is not a fault"
 

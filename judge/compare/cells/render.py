@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.compare.cells.comparison import APART, Comparison, Difference, DifferenceClass
+from judge.compare.cells.comparison import OUTSIDE_ANSWER, Comparison, Difference, DifferenceClass
 from judge.compare.cells.options import OFF
 from judge.compare.cells.value import text_as_number
 from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValues
@@ -34,7 +34,10 @@ def common_length(first: str, second: str) -> int:
 def has_values(difference: Mapping[str, Any]) -> bool:
     """Whether a difference, in JSON form, has two values that can be shown next to each other."""
     kind = difference["kind"]
-    return kind not in APART and kind not in {DifferenceClass.MISSING_SHEET, DifferenceClass.STYLE}
+    return kind not in OUTSIDE_ANSWER and kind not in {
+        DifferenceClass.MISSING_SHEET,
+        DifferenceClass.STYLE,
+    }
 
 
 def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -305,7 +308,7 @@ def first_difference(comparison: Comparison) -> str:
     touched, lost = (rest.pop(kind, 0) for kind in (DifferenceClass.TOUCHED, DifferenceClass.LOST))
     for kind in (DifferenceClass.NO_FORMULA, DifferenceClass.COLLATERAL, DifferenceClass.NOT_LIVE):
         rest.pop(kind, None)
-    more = comparison.differing_cells - (lead.kind not in APART)
+    more = comparison.differing_cells - (lead.kind not in OUTSIDE_ANSWER)
     remarks = []
     if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
         # If there is only one class, the cell that is shown has it already.
@@ -340,7 +343,7 @@ def _lead(differences: Sequence[Difference]) -> Difference:
 
     def weight(group: tuple[DifferenceClass, bool]) -> tuple[bool, bool, int, bool]:
         kind, is_text = group
-        within = kind not in APART
+        within = kind not in OUTSIDE_ANSWER
         is_computed = kind is not DifferenceClass.NOT_CALCULATED
         return (
             kind is DifferenceClass.MISSING_SHEET,

@@ -90,7 +90,7 @@ def words_for_formula(question: str) -> str:
     return ""
 
 
-class Asked(enum.StrEnum):
+class Demand(enum.StrEnum):
     """What a question asks for, judged by its words."""
 
     FORMULA = "formula"
@@ -100,7 +100,7 @@ class Asked(enum.StrEnum):
     """The question does not say how to obtain the values."""
 
 
-def asked_of(question: str | None) -> Asked:
+def asked_of(question: str | None) -> Demand:
     """Returns what a question asks for.
 
     If there is no question, the caller has requested a formula.
@@ -109,8 +109,8 @@ def asked_of(question: str | None) -> Asked:
         question: the instruction of a task, of which :data:`MAX_QUESTION_CHARS` are read.
     """
     if question is None or words_for_formula(question):
-        return Asked.FORMULA
-    return Asked.PROGRAM if _PROGRAM.search(question[:MAX_QUESTION_CHARS]) else Asked.NOTHING
+        return Demand.FORMULA
+    return Demand.PROGRAM if _PROGRAM.search(question[:MAX_QUESTION_CHARS]) else Demand.NOTHING
 
 
 def find_asked_formula(
@@ -125,7 +125,7 @@ def find_asked_formula(
     """Searches the answer of gold and output for formulas.
 
     Args:
-        words: the words of the question that ask for a formula; empty without a question.
+        words: the words of the question that ask for a formula; empty if there are none.
         before: the input workbook; None if the case has no input.
         gold: the gold workbook.
         output: the output workbook.

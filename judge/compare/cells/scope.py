@@ -31,7 +31,7 @@ from judge.workbook.address import (
     parse_window,
 )
 from judge.workbook.cell import CellRange
-from judge.workbook.features import FeatureKind, Features, Held, read_features
+from judge.workbook.features import FeatureKind, Features, Quantity, read_features
 from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
@@ -92,7 +92,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Losses:
     """The losses of an output, compared with everything that it should have kept.
 
     Attributes:
@@ -114,7 +114,7 @@ class Kept:
 
 def find_losses(
     before: Workbook, gold: Workbook, output: Workbook, answer: Sequence[CellRange]
-) -> Kept:
+) -> Losses:
     """Compares what three workbooks hold in addition to values.
 
     Args:
@@ -127,7 +127,7 @@ def find_losses(
         WorkbookError: a part is missing, broken or over a limit; its culprit is the package.
     """
     if output is gold or output.data in {gold.data, before.data}:
-        return Kept({}, ())
+        return Losses({}, ())
     first = _features(before)
     expected, actual = _features(gold), _features(output)
     gone = _parts_of_lost_charts(first, expected, actual)
@@ -145,7 +145,7 @@ def find_losses(
         and not (kind is FeatureKind.CHART_PART and kept - gone[content] <= left)
     ]
     losses += _lost_formulas(before, gold, output, answer)
-    return Kept(
+    return Losses(
         dict(Counter(loss.kind for loss in losses)),
         tuple(losses[:MAX_LOSSES]),
         tuple(_redefined(first, expected, actual)),
@@ -179,12 +179,12 @@ def _features(workbook: Workbook) -> Features:
         return read_features(workbook.package, workbook.tabs, workbook.shared_strings)
 
 
-def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> int:
+def _kept(kind: FeatureKind, content: str, held: Quantity, expected: Features) -> int:
     return min(held.measure, expected.measure(kind, content))
 
 
 def _lost_place(
-    held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
+    held: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
     """Finds sheet and cells of the first lost feature; another with equal content may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
@@ -198,7 +198,7 @@ def _lost_place(
     return held.sheet, held.where
 
 
-def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Features) -> bool:
+def _on_lost_sheet(kind: FeatureKind, held: Quantity, expected: Features, lost: Features) -> bool:
     """Whether the feature's whole sheet was lost; then only the sheet is reported."""
     sheet = folded(held.sheet)
     return (
@@ -323,7 +323,7 @@ def _shape(formula: str | None) -> str:
 
 # -- both together ---------------------------------------------------------------------------------
 
-_Found = TypeVar("_Found", Kept, FormulaAsked)
+_Found = TypeVar("_Found", Losses, FormulaAsked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +341,7 @@ class Scope:
 
     keep: str
     formula_asked: str
-    kept: Kept | None
+    kept: Losses | None
     formula: FormulaAsked | None
     problems: dict[str, str]
 
@@ -420,7 +420,7 @@ def look_at_scope(
     output: Workbook,
     ranges: tuple[tuple[CellRange, ...], tuple[CellRange | None, ...]],
 ) -> Scope:
-    """Searches for losses and missing formulas, as far as the options request it.
+    """Searches for losses and missing formulas, if the options request it.
 
     A result that is only a note never changes the result of the comparison: if a part of a workbook
     cannot be read, the note says so.

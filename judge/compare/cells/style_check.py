@@ -1,4 +1,4 @@
-"""Compares the looks of cells whose values agree: formats, hyperlinks, conditional formats."""
+"""Compares the formatting of cells whose values agree, also hyperlinks and conditional formats."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def as_check(check: object) -> Mapping[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ItemDetails:
     """The values, position and detail that an item records; see :class:`Outcome`."""
 
     expected: object = None
@@ -98,10 +98,10 @@ class Shown:
         return Outcome(share, self.expected, self.found, self.place, self.detail)
 
 
-NOTHING = Shown()
+NOTHING = ItemDetails()
 
 
-def as_meant(official: Outcome, shown: Shown, fault: str, *, right: bool) -> Outcome:
+def as_meant(official: Outcome, shown: ItemDetails, fault: str, *, right: bool) -> Outcome:
     """Returns the outcome of a check as it was intended.
 
     Args:

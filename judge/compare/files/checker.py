@@ -14,7 +14,7 @@ from judge.compare.contract import (
     GoldFaultError,
     Rules,
 )
-from judge.compare.files.metric import Asked, UnreadableAnswerError
+from judge.compare.files.metric import MetricInput, UnreadableAnswerError
 from judge.compare.files.options import (
     FAIL,
     INFEASIBLE,
@@ -60,7 +60,9 @@ class Judged:
     undecided: bool = False
 
 
-def judge_metric(call: MetricCall, number: int, asked: Asked, *, published_only: bool) -> Judged:
+def judge_metric(
+    call: MetricCall, number: int, asked: MetricInput, *, published_only: bool
+) -> Judged:
     """Judges one metric.
 
     Args:
@@ -279,7 +281,7 @@ def _judged(
     file = _file(call, options, answer)
     if call.func == WORKBOOK:
         return _workbook(options, number, gold, file, answer, compute, rules)
-    asked = Asked(
+    asked = MetricInput(
         answer=None if file is None else file.data,
         text=answer.text,
         gold=None if gold is None else gold.read(),

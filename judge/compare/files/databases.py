@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge.compare.files.metric import MISSING, Asked, Metric, UnreadableAnswerError, Wrong
+from judge.compare.files.metric import MISSING, Metric, MetricInput, Mismatch, UnreadableAnswerError
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
@@ -19,7 +19,7 @@ _TYPES = {
 }
 
 
-def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
+def _asked_of(asked: MetricInput) -> tuple[dict[str, Any], set[str]]:
     """Returns what to read from both databases, and the kinds of objects to compare by columns.
 
     Raises:
@@ -46,7 +46,9 @@ def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
     return options, {kind for kind, rest in types if rest}
 
 
-def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> list[dict[str, Any]]:
+def _read(
+    asked: MetricInput, data: bytes, options: dict[str, Any], side: Side
+) -> list[dict[str, Any]]:
     if asked.files is None:
         raise RecalcError("databases are read in a sandbox, and no sandbox is available")
     try:
@@ -57,7 +59,7 @@ def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> lis
         raise UnreadableAnswerError(str(error)) from error
 
 
-def right_database(asked: Asked) -> Wrong | None:
+def right_database(asked: MetricInput) -> Mismatch | None:
     """Compares names, columns and rows, in order, of the objects that the options name."""
     options, with_columns = _asked_of(asked)
     if not options["kinds"]:
@@ -68,23 +70,23 @@ def right_database(asked: Asked) -> Wrong | None:
     own = _read(asked, asked.answer, options, Side.ANSWER)
     names = [[(query["kind"], query["name"]) for query in listed] for listed in (gold, own)]
     if names[0] != names[1]:
-        return Wrong(str(names[0])[:500], str(names[1])[:500], "tables and views")
+        return Mismatch(str(names[0])[:500], str(names[1])[:500], "tables and views")
     for one, two in zip(gold, own, strict=True):
         where = f"{one['kind']} {one['name']}"
         if one["kind"] in with_columns and one["columns"] != two["columns"]:
-            return Wrong(
+            return Mismatch(
                 str(one["columns"])[:500], str(two["columns"])[:500], f"columns of {where}"
             )
         if one["rows"] == two["rows"]:
             continue
         for number, pair in enumerate(zip(one["rows"], two["rows"], strict=False), start=1):
             if pair[0] != pair[1]:
-                return Wrong(str(pair[0])[:500], str(pair[1])[:500], f"row {number} of {where}")
-        return Wrong(f"{len(one['rows'])} rows", f"{len(two['rows'])} rows", where)
+                return Mismatch(str(pair[0])[:500], str(pair[1])[:500], f"row {number} of {where}")
+        return Mismatch(f"{len(one['rows'])} rows", f"{len(two['rows'])} rows", where)
     return None
 
 
-def published_database(asked: Asked) -> float:
+def published_database(asked: MetricInput) -> float:
     """Compares as published: an unreadable database fails, an empty ``check_type`` passes."""
     if asked.answer is None:
         return 0.0

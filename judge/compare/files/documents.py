@@ -12,10 +12,10 @@ from typing import Any
 
 from judge.compare.files.metric import (
     MISSING,
-    Asked,
     Metric,
+    MetricInput,
+    Mismatch,
     UnreadableAnswerError,
-    Wrong,
     plain_text,
     published_text,
     same_values,
@@ -41,7 +41,7 @@ def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
         raise PublishedError(kind, str(error), side) from error
 
 
-def _own(asked: Asked, *, yaml: bool = False) -> Any:
+def _own(asked: MetricInput, *, yaml: bool = False) -> Any:
     """Returns the content of the answer, for the judge's own reading."""
     try:
         return _document(
@@ -54,7 +54,7 @@ def _own(asked: Asked, *, yaml: bool = False) -> Any:
 # -- JSON -----------------------------------------------------------------------------------------
 
 
-def published_json_file(asked: Asked) -> float:
+def published_json_file(asked: MetricInput) -> float:
     """Whether the documents are equal in Python, where 1, 1.0 and true are the same."""
     if asked.answer is None:
         raise PublishedError("TypeError", "expected str, bytes or os.PathLike object", Side.ANSWER)
@@ -62,15 +62,15 @@ def published_json_file(asked: Asked) -> float:
     return float(first == _document(asked.bytes_of_gold, Side.GOLD))
 
 
-def right_json_file(asked: Asked) -> Wrong | None:
+def right_json_file(asked: MetricInput) -> Mismatch | None:
     """Returns the difference between the documents, if there is one; true is not 1."""
     if asked.answer is None:
         return MISSING
     gold, own = _document(asked.bytes_of_gold, Side.GOLD), _own(asked)
-    return None if same_values(gold, own) else Wrong(str(gold)[:500], str(own)[:500])
+    return None if same_values(gold, own) else Mismatch(str(gold)[:500], str(own)[:500])
 
 
-def _listed(asked: Asked, name: str) -> list[Mapping[str, Any]]:
+def _listed(asked: MetricInput, name: str) -> list[Mapping[str, Any]]:
     rules = asked.rules if isinstance(asked.rules, dict) else {}
     listed = rules.get(name, [])
     if not all(isinstance(rule, dict) and isinstance(rule.get("key"), list) for rule in listed):
@@ -89,7 +89,7 @@ def _published_value(document: Any, path: list[Any]) -> Any:
     return document
 
 
-def published_check_json(asked: Asked) -> float:
+def published_check_json(asked: MetricInput) -> float:
     """Whether all expected keys match their rules, and no unexpected key matches its rule."""
     if asked.answer is None:
         return 0.0
@@ -130,7 +130,7 @@ def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
         return False
 
 
-def right_check_json(asked: Asked) -> Wrong | None:
+def right_check_json(asked: MetricInput) -> Mismatch | None:
     """Returns the first rule that fails; a missing key meets no rule, numbers index only lists."""
     expected, unexpected = _listed(asked, "expect"), _listed(asked, "unexpect")
     if not expected and not unexpected:
@@ -146,14 +146,14 @@ def right_check_json(asked: Asked) -> Wrong | None:
                 shown_value = None if value is _MISSING else value
                 where = ".".join(map(str, rule["key"]))
                 asks = f"{'' if expected_truth else 'not '}{rule.get('method')} {rule.get('ref')!r}"
-                return Wrong(asks, shown_value, where)
+                return Mismatch(asks, shown_value, where)
     return None
 
 
 # -- YAML -----------------------------------------------------------------------------------------
 
 
-def _yaml_rules(asked: Asked) -> list[tuple[str, list[Any], Any]]:
+def _yaml_rules(asked: MetricInput) -> list[tuple[str, list[Any], Any]]:
     if not isinstance(asked.rules, list):
         raise PublishedError("TypeError", "the rules are not a list", Side.RULES)
     rules = []
@@ -194,7 +194,7 @@ _PUBLISHED_HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def published_yaml(asked: Asked) -> float:
+def published_yaml(asked: MetricInput) -> float:
     """Whether all rules hold; an answer for which a rule raises an error is wrong."""
     if asked.answer is None:
         return 0.0
@@ -246,7 +246,7 @@ def _holds(kind: str, value: Any, expected: Any) -> bool:
     return isinstance(outer, dict | list) and any(same_values(inner, item) for item in outer)
 
 
-def right_yaml(asked: Asked) -> Wrong | None:
+def right_yaml(asked: MetricInput) -> Mismatch | None:
     """Returns the first rule that does not hold; true is not 1, and 0 and false are not null."""
     rules = _yaml_rules(asked)
     if not rules:
@@ -263,7 +263,7 @@ def right_yaml(asked: Asked) -> Wrong | None:
             value = _step(value, key)
         if not _holds(kind, value, expected):
             text = None if value is _MISSING else str(value)[:500]
-            return Wrong(f"{kind} {expected!r}", text, ".".join(map(str, path)))
+            return Mismatch(f"{kind} {expected!r}", text, ".".join(map(str, path)))
     return None
 
 
@@ -315,7 +315,7 @@ def _joined(text: Any) -> Any:
     return text
 
 
-def _published(asked: Asked, field: str) -> float:
+def _published(asked: MetricInput, field: str) -> float:
     if asked.answer is None:
         return 0.0
     try:
@@ -333,17 +333,17 @@ def _published(asked: Asked, field: str) -> float:
     return 1.0
 
 
-def published_outputs(asked: Asked) -> float:
+def published_outputs(asked: MetricInput) -> float:
     """Whether the cells have the same types, and code cells have the same stored outputs."""
     return _published(asked, "outputs")
 
 
-def published_cells(asked: Asked) -> float:
+def published_cells(asked: MetricInput) -> float:
     """Whether the cells have the same types and the same text."""
     return _published(asked, "source")
 
 
-def _both(asked: Asked) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _both(asked: MetricInput) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     try:
         gold = _cells(asked.bytes_of_gold)
     except MalformedError as error:
@@ -381,7 +381,7 @@ def _without_ends(pieces: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in "".join(pieces).rstrip().split("\n"))
 
 
-def right_outputs(asked: Asked) -> Wrong | None:
+def right_outputs(asked: MetricInput) -> Mismatch | None:
     """Returns the first difference between the outputs of the code cells."""
     if asked.answer is None:
         return MISSING
@@ -390,7 +390,7 @@ def right_outputs(asked: Asked) -> Wrong | None:
     return _first(gold, own, "code cell")
 
 
-def right_cells(asked: Asked) -> Wrong | None:
+def right_cells(asked: MetricInput) -> Mismatch | None:
     """Returns the first difference in the types or text of cells, ignoring blanks at the end."""
     if asked.answer is None:
         return MISSING
@@ -399,12 +399,12 @@ def right_cells(asked: Asked) -> Wrong | None:
     return _first(gold, own, "cell")
 
 
-def _first(gold: list[list[Any]], own: list[list[Any]], what: str) -> Wrong | None:
+def _first(gold: list[list[Any]], own: list[list[Any]], what: str) -> Mismatch | None:
     if len(gold) != len(own):
-        return Wrong(f"{len(gold)} {what}s", f"{len(own)} {what}s")
+        return Mismatch(f"{len(gold)} {what}s", f"{len(own)} {what}s")
     for number, (one, two) in enumerate(zip(gold, own, strict=True), start=1):
         if not same_values(one, two):
-            return Wrong(str(one)[:500], str(two)[:500], f"{what} {number}")
+            return Mismatch(str(one)[:500], str(two)[:500], f"{what} {number}")
     return None
 
 

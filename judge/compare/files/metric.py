@@ -18,7 +18,7 @@ class UnreadableAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MetricInput:
     """One metric of a task, with the answer and the gold that it compares.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class Mismatch:
     """A difference that makes the answer wrong.
 
     Attributes:
@@ -75,12 +75,12 @@ class Wrong:
     detail: str = ""
 
 
-MISSING = Wrong("a file", None, "the file was not submitted")
+MISSING = Mismatch("a file", None, "the file was not submitted")
 
-Published = Callable[[Asked], float]
+Published = Callable[[MetricInput], float]
 """Returns the published score; raises PublishedError if the published function raises."""
 
-Standard = Callable[[Asked], Wrong | None]
+Standard = Callable[[MetricInput], Mismatch | None]
 """Returns the difference in the judge's own reading; None if the answer is right."""
 
 
@@ -146,11 +146,13 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def first_difference(first: Sequence[object], second: Sequence[object], what: str) -> Wrong | None:
+def first_difference(
+    first: Sequence[object], second: Sequence[object], what: str
+) -> Mismatch | None:
     """Returns the first difference between two lists; None if they are equal."""
     for number, pair in enumerate(zip(first, second, strict=False), start=1):
         if pair[0] != pair[1]:
-            return Wrong(str(pair[0])[:500], str(pair[1])[:500], f"{what} {number}")
+            return Mismatch(str(pair[0])[:500], str(pair[1])[:500], f"{what} {number}")
     if len(first) != len(second):
-        return Wrong(f"{len(first)} {what}s", f"{len(second)} {what}s")
+        return Mismatch(f"{len(first)} {what}s", f"{len(second)} {what}s")
     return None

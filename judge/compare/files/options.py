@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.compare.files import databases, documents, pages, texts
-from judge.compare.files.metric import Asked, Metric, Wrong
+from judge.compare.files.metric import Metric, MetricInput, Mismatch
 from judge.compare.published.spider2v.compare_table import Evaluator
 from judge.core.option import check_names
 from judge.errors import UsageError
@@ -20,13 +20,13 @@ FAIL = "FAIL"
 """The right answer to a task that cannot be done."""
 
 
-def _published_infeasible(asked: Asked) -> float:
+def _published_infeasible(asked: MetricInput) -> float:
     return float(asked.text == FAIL)
 
 
-def _right_infeasible(asked: Asked) -> Wrong | None:
+def _right_infeasible(asked: MetricInput) -> Mismatch | None:
     given = (asked.text or "").strip()
-    return None if given == FAIL else Wrong(FAIL, given[:200] or None, "the task cannot be done")
+    return None if given == FAIL else Mismatch(FAIL, given[:200] or None, "the task cannot be done")
 
 
 METRICS: dict[str, Metric] = {

@@ -20,10 +20,10 @@ from typing import Any
 
 from judge.compare.files.metric import (
     MISSING,
-    Asked,
     Metric,
+    MetricInput,
+    Mismatch,
     UnreadableAnswerError,
-    Wrong,
     first_difference,
 )
 from judge.compare.rules.methods import matches, ratio
@@ -80,7 +80,7 @@ def read_pages(
     return files.read_file("pypdf", library + data, options)
 
 
-def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mapping[str, Any]:
+def _read(asked: MetricInput, data: bytes, side: Side, *, texts: bool = True) -> Mapping[str, Any]:
     try:
         return read_pages(asked.files, data, with_text=texts)
     except UnreadableFileError as error:
@@ -89,7 +89,7 @@ def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mappi
         raise UnreadableAnswerError(str(error)) from error
 
 
-def published_pages(asked: Asked) -> float:
+def published_pages(asked: MetricInput) -> float:
     """Compares the number of pages with the number in the task."""
     if asked.answer is None:
         return 0.0
@@ -101,7 +101,7 @@ def published_pages(asked: Asked) -> float:
     return float(matches(count, rule))
 
 
-def right_pages(asked: Asked) -> Wrong | None:
+def right_pages(asked: MetricInput) -> Mismatch | None:
     """Compares the number of pages with the number in the task."""
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
     if asked.answer is None:
@@ -109,10 +109,10 @@ def right_pages(asked: Asked) -> Wrong | None:
     count = _read(asked, asked.answer, Side.ANSWER, texts=False)["pages"]
     if matches(count, rule):
         return None
-    return Wrong(f"{rule['method']} {rule['ref']}", count, "number of pages")
+    return Mismatch(f"{rule['method']} {rule['ref']}", count, "number of pages")
 
 
-def published_pdfs(asked: Asked) -> float:
+def published_pdfs(asked: MetricInput) -> float:
     """Returns how similar the text of both files is, from 0 to 1."""
     if asked.answer is None:
         return 0.0
@@ -128,7 +128,7 @@ def published_pdfs(asked: Asked) -> float:
     return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MAX_COMPARED)
 
 
-def right_pdfs(asked: Asked) -> Wrong | None:
+def right_pdfs(asked: MetricInput) -> Mismatch | None:
     """Compares the words of each page, in order."""
     gold = _read(asked, asked.bytes_of_gold, Side.GOLD)
     if asked.answer is None:

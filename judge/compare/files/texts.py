@@ -14,9 +14,9 @@ import re
 
 from judge.compare.files.metric import (
     MISSING,
-    Asked,
     Metric,
-    Wrong,
+    MetricInput,
+    Mismatch,
     first_difference,
     plain_text,
     published_text,
@@ -31,7 +31,7 @@ _ENCODINGS = ("utf-8", "latin-1")
 _MAX_FIELD = 1 << 20
 
 
-def _csv_lines(asked: Asked, data: bytes, side: Side) -> list[str]:
+def _csv_lines(asked: MetricInput, data: bytes, side: Side) -> list[str]:
     if asked.evaluator is Evaluator.SPIDER2V:
         text = published_text(data, side)
     else:
@@ -45,7 +45,7 @@ def _csv_lines(asked: Asked, data: bytes, side: Side) -> list[str]:
     return [line.lower() for line in lines] if asked.options.get("ignore_case", False) else lines
 
 
-def published_csv(asked: Asked) -> float:
+def published_csv(asked: MetricInput) -> float:
     """Compares two tables line by line."""
     if asked.answer is None:
         return 0.0
@@ -53,7 +53,7 @@ def published_csv(asked: Asked) -> float:
     return float(lines == _csv_lines(asked, asked.bytes_of_gold, Side.GOLD))
 
 
-def _rows(asked: Asked, data: bytes, side: Side) -> list[tuple[str, ...]]:
+def _rows(asked: MetricInput, data: bytes, side: Side) -> list[tuple[str, ...]]:
     text = plain_text(data, side)
     if asked.options.get("ignore_case", False):
         text = text.lower()
@@ -71,7 +71,7 @@ def _rows(asked: Asked, data: bytes, side: Side) -> list[tuple[str, ...]]:
     return rows
 
 
-def right_csv(asked: Asked) -> Wrong | None:
+def right_csv(asked: MetricInput) -> Mismatch | None:
     """Compares two tables field by field, whatever their quotes."""
     if asked.answer is None:
         return MISSING
@@ -79,13 +79,13 @@ def right_csv(asked: Asked) -> Wrong | None:
     return first_difference(gold, _rows(asked, asked.answer, Side.ANSWER), "row")
 
 
-def _prepared(asked: Asked, text: str) -> str:
+def _prepared(asked: MetricInput, text: str) -> str:
     if asked.options.get("ignore_blanks", False):
         text = _BLANKS.sub(" ", text.strip())
     return text.lower() if asked.options.get("ignore_case", False) else text
 
 
-def published_text_file(asked: Asked) -> float:
+def published_text_file(asked: MetricInput) -> float:
     """Compares the whole text; options may ignore case and reduce runs of blanks to one blank."""
     if asked.answer is None:
         return 0.0
@@ -93,7 +93,7 @@ def published_text_file(asked: Asked) -> float:
     return float(first == _prepared(asked, published_text(asked.bytes_of_gold, Side.GOLD)))
 
 
-def right_text_file(asked: Asked) -> Wrong | None:
+def right_text_file(asked: MetricInput) -> Mismatch | None:
     """Compares the lines, without blank ones at the end."""
     if asked.answer is None:
         return MISSING
@@ -104,27 +104,27 @@ def right_text_file(asked: Asked) -> Wrong | None:
     return first_difference(lines[0], lines[1], "line")
 
 
-def answered_text(asked: Asked) -> str | None:
+def answered_text(asked: MetricInput) -> str | None:
     """Returns the typed answer, or the text of the file."""
     if asked.text is not None:
         return asked.text
     return None if asked.answer is None else plain_text(asked.answer, Side.ANSWER)
 
 
-def published_match(asked: Asked) -> float:
+def published_match(asked: MetricInput) -> float:
     """Whether the answer equals the text in the task."""
     return float(answered_text(asked) == asked.rule("expected"))
 
 
-def right_match(asked: Asked) -> Wrong | None:
+def right_match(asked: MetricInput) -> Mismatch | None:
     """Compares the answer with the text in the task, ignoring outer blanks."""
     actual, expected = answered_text(asked), asked.rule("expected")
     if isinstance(actual, str) and isinstance(expected, str) and actual.strip() == expected.strip():
         return None
-    return Wrong(expected, actual)
+    return Mismatch(expected, actual)
 
 
-def _include_exclude(asked: Asked) -> tuple[list[str], list[str]]:
+def _include_exclude(asked: MetricInput) -> tuple[list[str], list[str]]:
     rules = asked.rules if isinstance(asked.rules, dict) else {}
     listed_rules = []
     for name in ("include", "exclude"):
@@ -135,7 +135,7 @@ def _include_exclude(asked: Asked) -> tuple[list[str], list[str]]:
     return listed_rules[0], listed_rules[1]
 
 
-def published_include(asked: Asked) -> float:
+def published_include(asked: MetricInput) -> float:
     """Whether the text contains all strings of one list, and none of the other."""
     text = answered_text(asked)
     if text is None:
@@ -146,7 +146,7 @@ def published_include(asked: Asked) -> float:
     )
 
 
-def right_include(asked: Asked) -> Wrong | None:
+def right_include(asked: MetricInput) -> Mismatch | None:
     """Compares as published, but two empty lists are a fault of the task."""
     include, exclude = _include_exclude(asked)
     if not include and not exclude:
@@ -156,19 +156,19 @@ def right_include(asked: Asked) -> Wrong | None:
         return MISSING
     for part in include:
         if part not in text:
-            return Wrong(part, None, "not in the text")
+            return Mismatch(part, None, "not in the text")
     for part in exclude:
         if part in text:
-            return Wrong(None, part, "in the text")
+            return Mismatch(None, part, "in the text")
     return None
 
 
-def published_existence(asked: Asked) -> float:
+def published_existence(asked: MetricInput) -> float:
     """Whether the file exists."""
     return float(asked.answer is not None)
 
 
-def right_existence(asked: Asked) -> Wrong | None:
+def right_existence(asked: MetricInput) -> Mismatch | None:
     """Checks that the file exists."""
     return MISSING if asked.answer is None else None
 

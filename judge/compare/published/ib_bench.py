@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.compare.checklists.items import Outcome, broken, not_judged
-from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
 from judge.compare.checklists.workspace import (
     WORKBOOK_SUFFIXES,
     MissingError,
@@ -258,14 +258,14 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     return replace(_shown(criterion), detail=judged.detail).outcome(right=judged.passed)
 
 
-def _shown(criterion: Mapping[str, object]) -> Shown:
+def _shown(criterion: Mapping[str, object]) -> ItemDetails:
     kind = criterion.get("match_type")
     if kind == "excel_cell_value":
         place = "!".join(str(criterion[name]) for name in ("sheet", "cell") if name in criterion)
-        return Shown(criterion.get("expected"), place=place)
+        return ItemDetails(criterion.get("expected"), place=place)
     if kind == "excel_formatting":
-        return Shown(place=str(criterion.get("sheet", "")))
-    return Shown(criterion.get("accepted_values") or criterion.get("valid_patterns"))
+        return ItemDetails(place=str(criterion.get("sheet", "")))
+    return ItemDetails(criterion.get("accepted_values") or criterion.get("valid_patterns"))
 
 
 # -- as it is meant: texts -------------------------------------------------------------------------
@@ -364,7 +364,9 @@ def _model(criterion: Mapping[str, object], workspace: Workspace) -> tuple[OpenB
     return workspace.book(names[0]), True
 
 
-def _cell_outcome(criterion: Mapping[str, object], workspace: Workspace) -> tuple[Shown, bool, str]:
+def _cell_outcome(
+    criterion: Mapping[str, object], workspace: Workspace
+) -> tuple[ItemDetails, bool, str]:
     book, is_first = _model(criterion, workspace)
     sheet = book.sheet_named(str(criterion.get("sheet") or ""))
     read = book.cell(sheet, *address_of(str(criterion.get("cell"))))
@@ -445,7 +447,7 @@ def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Ou
         colour = _needed_colour(cell)
         if colour and not is_colour(workbook.style(cell.style).font_color, colour):
             place = f"{sheet}!{cell_name(cell.row, cell.column)}"
-            shown = Shown(colour, workbook.style(cell.style).font_color, place)
+            shown = ItemDetails(colour, workbook.style(cell.style).font_color, place)
             return as_meant(official, shown, _cause(cell, workbook), right=False)
     wrong = next((cell for cell in cells if colour_fault(cell, workbook)), None)
     fault = "B10" if not is_first else "B11"

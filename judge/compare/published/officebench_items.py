@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from judge.compare.checklists.file_items import events_of, moment, numbers_in, text_of_document
 from judge.compare.checklists.items import Outcome, State, broken
-from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
 from judge.compare.rules.book import text_of
@@ -58,9 +58,9 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     return _shown(arguments).outcome(right=right)
 
 
-def _shown(arguments: Arguments) -> Shown:
+def _shown(arguments: Arguments) -> ItemDetails:
     path = _path(arguments)
-    return Shown(arguments.get("keywords") or arguments.get("matches"), place=path)
+    return ItemDetails(arguments.get("keywords") or arguments.get("matches"), place=path)
 
 
 def _path(arguments: Arguments, name: str = "") -> str:

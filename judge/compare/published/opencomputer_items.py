@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import SupportsIndex
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.suites import NOTHING, PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.suites import NOTHING, ItemDetails, PublishedSuite, as_check, as_meant
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, Workspace
 from judge.compare.published import opencomputer
 from judge.compare.published.opencomputer import CellFacts, Document, Expression, ExpressionError
@@ -61,7 +61,7 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     return _shown(written, document).outcome(right=right)
 
 
-def _shown(check: Mapping[str, object], document: Document) -> Shown:
+def _shown(check: Mapping[str, object], document: Document) -> ItemDetails:
     """Returns the expected and the actual value for a check of one cell."""
     name, *words = _words(check)
     if name not in {"cell-value", "check-cell-value", "check-cell-formatted"} or not words:
@@ -75,7 +75,7 @@ def _shown(check: Mapping[str, object], document: Document) -> Shown:
     found: object = cell.formula if cell.formula and name == "cell-value" else cell.value
     if name == "check-cell-formatted":
         expected, found = "bold", None
-    return Shown(expected, found, "!".join([*sheet, words[0]]))
+    return ItemDetails(expected, found, "!".join([*sheet, words[0]]))
 
 
 def _words(check: Mapping[str, object]) -> list[str]:

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from judge.compare.boards.board import Board, Differences, Shown, shown, where
+from judge.compare.boards.board import Board, Differences, Evidence, shown, where
 from judge.compare.boards.cells import FIELDS, BoardBook, SheetCells, differing_field
 from judge.compare.boards.charts import ChartView, charts_of, numbers_agree, same_values
 from judge.compare.boards.conditions import RuleView, rules_of, same_group
@@ -82,7 +82,7 @@ class OfficialJudge:
             self._differences.add(
                 (number, "cells", "values"),
                 answer.name,
-                Shown(
+                Evidence(
                     f"table of {rows} x {columns}", "table of {} x {}".format(*second.table_size)
                 ),
             )
@@ -106,7 +106,7 @@ class OfficialJudge:
                 self._differences.add(
                     (number, "cells", "values"),
                     answer.name,
-                    Shown(shown(first.values.get(cell_key(1, column))), None, "no such header"),
+                    Evidence(shown(first.values.get(cell_key(1, column))), None, "no such header"),
                 )
                 return
             free.remove(match)
@@ -127,7 +127,7 @@ class OfficialJudge:
         first, second = sides
         if "values" in asked and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
             missing = second.not_calculated.get(keys[1]) or first.not_calculated.get(keys[0])
-            shown_values = Shown(
+            shown_values = Evidence(
                 shown(first.values.get(keys[0])), shown(second.values.get(keys[1])), where(keys[1])
             )
             self._differences.add((number, "cells", "values"), sheet, shown_values, missing=missing)
@@ -136,7 +136,7 @@ class OfficialJudge:
         if "formatting" in asked:
             name = differing_field(*looks, FIELDS, rounded=False)
             if name is not None:
-                shown_values = Shown(
+                shown_values = Evidence(
                     getattr(looks[0], name), getattr(looks[1], name), f"{name} of {where(keys[1])}"
                 )
                 self._differences.add((number, "cells", "formatting"), sheet, shown_values)
@@ -144,13 +144,13 @@ class OfficialJudge:
         # Operators bind such that the class of the number format is compared for every board.
         classes = looks[0].format_class, looks[1].format_class
         if classes[0] != classes[1]:
-            shown_values = Shown(*classes, f"number format of {where(keys[1])}")
+            shown_values = Evidence(*classes, f"number format of {where(keys[1])}")
             self._differences.add((number, "cells", "formatting"), sheet, shown_values)
             return True
         if "hyperlink" in asked:
             links = first.links.get(keys[0], ()), second.links.get(keys[1], ())
             if links[0] != links[1]:
-                shown_values = Shown(list(links[0]), list(links[1]), where(keys[1]))
+                shown_values = Evidence(list(links[0]), list(links[1]), where(keys[1]))
                 self._differences.add((number, "cells", "hyperlink"), sheet, shown_values)
                 return True
         return False
@@ -160,7 +160,7 @@ class OfficialJudge:
     def _charts(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = charts_of(self._gold, gold), charts_of(self._answer, answer)
         if len(first) != len(second):
-            shown_values = Shown(len(first), len(second))
+            shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "charts", "count"), answer.name, shown_values)
             return
         failed = [[_chart_fails(a, b, asked) for b in second] for a in first]
@@ -169,7 +169,7 @@ class OfficialJudge:
         if matching != len(first):
             names = [failure for line in failed for failure in line if failure is not None]
             name = names[0] if names else asked[0]
-            shown_values = Shown(
+            shown_values = Evidence(
                 [str(chart) for chart in first],
                 [str(chart) for chart in second],
                 f"{matching} of the pairs of charts agree, {len(first)} have to",
@@ -179,13 +179,15 @@ class OfficialJudge:
     def _pivots(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = pivots_of(self._gold, gold), pivots_of(self._answer, answer)
         if len(first) != len(second):
-            shown_values = Shown(len(first), len(second))
+            shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "pivot_tables", "count"), answer.name, shown_values)
             return
         results = [_pivot_fails(a, b, asked) for a in first for b in second]
         failed = [result for result in results if result is not None]
         if failed and len(failed) == len(results):  # one matching pair is enough
-            shown_values = Shown([str(pivot) for pivot in first], [str(pivot) for pivot in second])
+            shown_values = Evidence(
+                [str(pivot) for pivot in first], [str(pivot) for pivot in second]
+            )
             self._differences.add((number, "pivot_tables", failed[0]), answer.name, shown_values)
 
     def _filters(self, number: int, gold: Tab, answer: Tab) -> None:
@@ -195,19 +197,21 @@ class OfficialJudge:
             for owner, tab in ((self._gold, gold), (self._answer, answer))
         ]
         if windows[1] is None:
-            self._differences.add(position, answer.name, Shown(str(windows[0] or "a filter"), None))
+            self._differences.add(
+                position, answer.name, Evidence(str(windows[0] or "a filter"), None)
+            )
             return
         if windows[0] is None:
             raise PublishedError("AttributeError", "'NoneType' object has no attribute 'Range'")
         first, second = self._gold.sheet(gold), self._answer.sheet(answer)
         keys = first.visible(windows[0]), second.visible(windows[1])
         if len(keys[0]) != len(keys[1]):
-            shown_values = Shown(f"{len(keys[0])} cells shown", f"{len(keys[1])} cells shown")
+            shown_values = Evidence(f"{len(keys[0])} cells shown", f"{len(keys[1])} cells shown")
             self._differences.add(position, answer.name, shown_values)
             return
         for one, other in zip(*keys, strict=True):
             if _com(first, one)[1] != _com(second, other)[1]:
-                shown_values = Shown(
+                shown_values = Evidence(
                     shown(first.values.get(one)), shown(second.values.get(other)), where(other)
                 )
                 self._differences.add(position, answer.name, shown_values)
@@ -216,7 +220,7 @@ class OfficialJudge:
     def _conditions(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = rules_of(self._gold, gold), rules_of(self._answer, answer)
         if len(first) != len(second):
-            shown_values = Shown(len(first), len(second))
+            shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "format_conditions", "count"), answer.name, shown_values)
             return
         failed = [_rule_fails(a, b, asked) for a in first for b in second]
@@ -229,7 +233,7 @@ class OfficialJudge:
             else failed[0]
         )
         if names:
-            shown_values = Shown([str(rule) for rule in first], [str(rule) for rule in second])
+            shown_values = Evidence([str(rule) for rule in first], [str(rule) for rule in second])
             self._differences.add(
                 (number, "format_conditions", names[0]), answer.name, shown_values
             )
@@ -258,7 +262,7 @@ class OfficialJudge:
                 return
             first, second = pairs_of_panes[index]
             if first != second:
-                shown_values = Shown(first, second, f"sheet {index + 1} of the workbook")
+                shown_values = Evidence(first, second, f"sheet {index + 1} of the workbook")
                 self._differences.add(
                     (number, "view", "freeze_pane"), answers[index].name, shown_values
                 )

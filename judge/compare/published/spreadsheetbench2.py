@@ -252,7 +252,7 @@ def _tinted(colour: str | None, tint: float) -> str:
 PROFILE_NAME = "ssb2-official"
 
 _MAX_COLOURED = 4_000_000
-"""At most this many cells of a range are listed if two workbooks differ in their first font."""
+"""How many cells of a range are listed if two workbooks differ in their first font."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judge.compare.checklists.items import Outcome, State
-from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book
@@ -29,12 +29,12 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     try:
         answer = workspace.book().book
     except (MissingError, WorkbookError) as error:
-        return Shown(detail=str(error)).outcome(right=False)
+        return ItemDetails(detail=str(error)).outcome(right=False)
     try:
         failed = judge_published(answer, gold, [rule], Evaluator.SPIDER2V)
     except PublishedError as error:
         return Outcome(0.0, detail=f"the published code raises {error}", state=State.ERROR)
-    return Shown().outcome(right=failed is None)
+    return ItemDetails().outcome(right=failed is None)
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:
@@ -44,7 +44,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
     judge = StandardJudge(answer, gold, workspace.compute, workspace.origin)
     differences = judge.differences([rule])
     detail = differences[0].detail if differences else ""
-    return as_meant(official, Shown(detail=detail), "W2", right=not differences)
+    return as_meant(official, ItemDetails(detail=detail), "W2", right=not differences)
 
 
 def _in_words(check: object) -> str:

@@ -32,7 +32,7 @@ from judge.workbook.workbook_parts import Tab
 
 @dataclass(eq=False)
 class Book:
-    """A workbook, with its parts as far as they were read.
+    """A workbook, with the parts that have been read so far.
 
     Attributes:
         workbook: the workbook.

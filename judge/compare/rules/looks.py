@@ -1,4 +1,4 @@
-"""Resolved looks of cells: theme colours with their tints, hyperlinks by their target."""
+"""Resolved formatting of cells: theme colours with their tints, hyperlinks by their target."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FONT_TAGS = {"font_name": "name", "font_family": "family", "font_size": "sz"}
 
 
 class WholeLooks:
-    """The looks of the cells of a sheet.
+    """The formatting of the cells of a sheet.
 
     Args:
         book: the workbook.
@@ -47,7 +47,7 @@ class WholeLooks:
 
     @cached_property
     def parts(self) -> StyleParts:
-        """Fonts as XML elements, for properties that the resolved looks do not include."""
+        """Fonts as XML elements, for properties that the resolved formatting does not include."""
         return style_parts(self.book)
 
     @cached_property

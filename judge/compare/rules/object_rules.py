@@ -1,4 +1,4 @@
-"""Rules about sheets, objects, looks, views, rows and columns, in the judge's own reading.
+"""Rules about sheets, objects, formatting, views, rows and columns, in the judge's own reading.
 
 Each type of rule is a function of the two workbooks and the rule. It returns None if the rule
 holds. It raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if
@@ -180,7 +180,7 @@ def sparkline(judged: Judged, rule: Rule) -> RuleDifference | None:
         judged,
         rule,
         lambda target, _: [
-            whole.Described(
+            whole.DescribedObject(
                 f"sparkline at {line.place}",
                 (line.kind, line.place.replace("$", ""), whole.plain(line.reference)),
             )
@@ -213,7 +213,7 @@ def pivot_table(judged: Judged, rule: Rule) -> RuleDifference | None:
 def _described(
     judged: Judged,
     rule: Rule,
-    read: Callable[[Target, Sequence[str]], list[whole.Described]],
+    read: Callable[[Target, Sequence[str]], list[whole.DescribedObject]],
     asked: Sequence[str],
 ) -> RuleDifference | None:
     """Matches the objects of both sheets one to one."""
@@ -228,13 +228,13 @@ def _described(
         None if first is None else whole.as_json(first.content),
         None if second is None else whole.as_json(second.content),
         f"{len(lacking)} without a counterpart in the output, {len(extra)} without one in the "
-        f"gold; {(first or second or whole.Described('', None)).name}",
+        f"gold; {(first or second or whole.DescribedObject('', None)).name}",
         actual.tab.name,
     )
 
 
 def style(judged: Judged, rule: Rule) -> RuleDifference | None:
-    """Checks that the cells of two sheets agree in the requested properties of their looks."""
+    """Checks that the cells of two sheets agree in the requested properties of their formatting."""
     expected, actual = judged.pair(rule)
     differing = differing_looks(
         WholeLooks(expected.book, expected.tab.name),

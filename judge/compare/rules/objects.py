@@ -101,21 +101,21 @@ _AXES = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedObject:
     """An object: its description for people, and the content to compare."""
 
     name: str
     content: object
 
 
-def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
+def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
     """Returns the charts of a sheet: the data of all their parts, and the requested properties.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
     """
     return [
-        Described(
+        DescribedObject(
             f"chart {chart.title.text!r}"
             if chart.title is not None and chart.title.text
             else "chart",
@@ -159,9 +159,11 @@ def series_name(book: Book, series: Series) -> str | None:
     return " ".join(" ".join(shown).split()) or None
 
 
-def _unread(reasons: Sequence[str]) -> list[Described]:
+def _unread(reasons: Sequence[str]) -> list[DescribedObject]:
     """Returns placeholders for objects that cannot be read; none equals a missing object."""
-    return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
+    return [
+        DescribedObject("an object that cannot be read", ("cannot be read", why)) for why in reasons
+    ]
 
 
 def data_of(series: Series) -> tuple[str, ...]:
@@ -247,14 +249,14 @@ def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
     return None if chosen is None else _title(chosen.title)
 
 
-def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
+def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
     """Returns the pivot tables of a sheet: their source cells, and requested properties by name.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
     """
     return [
-        Described(
+        DescribedObject(
             f"pivot table {pivot.name!r}",
             (
                 pivot_source(book, pivot),

@@ -25,7 +25,7 @@ from re import _compiler, _parser  # type: ignore[attr-defined] # no other way t
 from typing import Any
 
 MAX_STEPS = 10_000_000
-"""At most this many states are visited in one search."""
+"""Largest number of states that one search visits."""
 
 MAX_STATES = 20_000
 """Largest number of states of a pattern; ``(ab){1,500}`` has about 1,500."""

@@ -183,8 +183,7 @@ class AgreementReport(TypedDict):
 class MarkedPointsReport(TypedDict):
     """Points that include the marks of models, people and programs, which decide no verdict.
 
-    One share is of all points, the other of the judged points. ``raters`` counts the marks of each
-    rater.
+    One share is of all points, the other of the judged points. ``raters`` counts marks by rater.
     """
 
     by_judge: dict[str, PointsRecord]

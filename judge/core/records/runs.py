@@ -332,7 +332,7 @@ class OverrideRecord(TypedDict, total=False):
 def served_model(run: RunDocument) -> str | None:
     """Returns the display name of a run's model: the server's name for it, or else its alias.
 
-    An alias such as ``vllm`` only says which server was used; the server's name says which model
+    An alias such as ``vllm`` only names the server; the server's own name says which model
     answered.
     """
     alias, inference = run.get("model"), run.get("inference") or InferenceIdentity()

@@ -182,7 +182,7 @@ class _BlockRules:
         return prose is not None and not _is_tag(prose["word"])
 
     def glued_end(self, line: str) -> str | None:
-        """Returns the code before a closing fence on the same line; None without such a fence."""
+        """Returns the code before a closing fence on the same line; None if there is no fence."""
         line = line.rstrip(" \t")
         code = line.removesuffix(self.fence)
         if len(code) == len(line) or "`" in code:
@@ -290,7 +290,7 @@ _ABOUT_HTML = re.compile(r"html|unescape")
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class WrappedContent:
     """The content of a wrapper, such as an XML element or an argument of a tool call.
 
     Attributes:
@@ -304,7 +304,7 @@ class Wrapped:
     is_code: bool
 
 
-def unwrap(text: str) -> Wrapped | None:
+def unwrap(text: str) -> WrappedContent | None:
     """Returns the content of the last wrapper in a reply; None if it has no wrapper.
 
     A wrapper inside a fenced block belongs to the program and is ignored.
@@ -328,10 +328,10 @@ def unwrap(text: str) -> Wrapped | None:
             argument = _json_code(body)
             if argument is None:
                 continue
-            return Wrapped(argument, closed=True, is_code=True)
-        return Wrapped(_unescape(body), closed, is_code)
+            return WrappedContent(argument, closed=True, is_code=True)
+        return WrappedContent(_unescape(body), closed, is_code)
     if (whole := _json_body(text)) is not None and (argument := _json_code(whole)) is not None:
-        return Wrapped(argument, closed=True, is_code=True)
+        return WrappedContent(argument, closed=True, is_code=True)
     return None
 
 

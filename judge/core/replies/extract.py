@@ -130,7 +130,7 @@ _WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
 
 
 MAX_REPLY_CHARS = 400_000
-"""At most this many characters of a reply are read, far more than any program has."""
+"""How many characters of a reply are read: far more than any program has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ def recorded_program(record: Mapping[str, Any]) -> str | None:
 
 
 MAX_ANSWER_CHARS = 4_000_000
-"""At most this many characters of a reply are read: the last ones, since the answer is there."""
+"""How many characters of a reply are read: the last ones, since the answer is at the end."""
 
 
 def bounded_reply(reply: str) -> str:

@@ -4,8 +4,7 @@
   to see whether a block of code is complete and which names it takes from elsewhere.
 - :func:`is_code_line` and similar functions distinguish lines of Python from prose.
 - :func:`is_program` checks whether text is a program from its first character to its last.
-- :func:`tidy` removes prompts, notebook magics, odd indentation and escapes, which a file would not
-have.
+- :func:`tidy` removes prompts, notebook magics, odd indentation and escapes, which files lack.
 """
 
 from __future__ import annotations

@@ -76,8 +76,7 @@ class ClusterSpec:
     Attributes:
         kind: ``address``, or how they are started: ``local``, ``slurm`` or ``kubernetes``.
         address: the address of the scheduler, if it is already running.
-        certificates: for mutual TLS; None on the loopback, and for workers that this command
-            starts.
+        certificates: for mutual TLS; None on the loopback and for workers that the command starts.
         workers: how many to start; if they are already running, how many to wait for.
         wait_s: seconds to wait for workers, at the start and after all were lost.
         options: options for starting the workers.

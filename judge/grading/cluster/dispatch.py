@@ -129,7 +129,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostPiece:
     """A piece of work that was given up.
 
     Attributes:
@@ -141,7 +141,7 @@ class Lost:
     reason: str
 
 
-Outcome = JudgedCase | CaseCheck | Lost
+Outcome = JudgedCase | CaseCheck | LostPiece
 
 
 def is_result(judged: JudgedCase, reply: Reply) -> bool:
@@ -550,7 +550,7 @@ class Dispatcher:
         for piece in pieces:
             self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
-    def _given_up(self) -> Iterator[Lost]:
+    def _given_up(self) -> Iterator[LostPiece]:
         """Splits pieces that killed too many workers into cases; gives up cases tried alone."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
@@ -558,7 +558,7 @@ class Dispatcher:
                 parts = split(piece.work)
                 self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
             elif piece.worker_deaths > DEATHS:
-                yield Lost(
+                yield LostPiece(
                     piece.work,
                     f"{piece.worker_deaths} workers died, or gave no answer, while it was judged",
                 )

@@ -49,8 +49,7 @@ RETURN_RECORD_BYTES = 2 * MIB
 """The same limit for records. A JSON value takes at least 2 bytes: half this many values fit."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
-"""Longest answer that an honest worker sends: it stops as soon as it exceeds one of these
-limits."""
+"""Longest answer that an honest worker sends: it stops when it exceeds one of these limits."""
 
 _MAX_ANSWER_VALUES = 2 * MAX_LINE_VALUES
 _MAX_WORDS = 10_000

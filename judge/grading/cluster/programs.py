@@ -72,7 +72,7 @@ def settle(level: int = _QUIET) -> None:
 
 
 def security_of(certificates: Certificates | None) -> Security | None:
-    """Makes settings for mutual TLS with the same certificates for all roles; None without any."""
+    """Makes settings for mutual TLS, the same for all roles; None if there are no certificates."""
     if certificates is None:
         return None
     ca, certificate, key = (

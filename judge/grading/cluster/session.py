@@ -66,7 +66,7 @@ class ClusterSession:
 
         Args:
             recipe: describes the sandbox and the engines that workers open.
-            settings: the sandbox and the engines on this machine, which those of the workers must
+            settings: the sandbox and the engines on this machine; those of the workers must be
                 equal.
             suite: the suite, which must have the same path on the workers.
             folder: the results directory; None if nothing is kept.

@@ -92,8 +92,7 @@ def why_refused(
         calls: the calls of the reply.
         mode: how the model works.
         tools: checks arguments and the shell's grammar.
-        published: names of those :data:`~judge.inference.tools.setting.DEPARTURES` of the published
-            agent that are kept.
+        published: the :data:`~judge.inference.tools.setting.AGENT_DEPARTURES` that are kept.
         cut: whether the reply was cut off.
     """
     words = mode.preset.words

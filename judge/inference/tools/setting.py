@@ -25,7 +25,7 @@ MODE = "tools"
 Answer = Literal["workbook", "program"]
 MAX_FILE_BYTES = 64 * MIB
 
-DEPARTURES: Mapping[str, str] = {
+AGENT_DEPARTURES: Mapping[str, str] = {
     "blocklist": "commands are refused by the published rule, whose prefixes are reversed",
     "shifted-arguments": "an argument of view_xlsx that is left out moves later ones up",
     "marker": "the text of a submission in any output ends the episode",
@@ -37,11 +37,11 @@ DEPARTURES: Mapping[str, str] = {
 
 The network, which the published agent has, is never offered."""
 
-USUALLY_PUBLISHED = frozenset({"vanishing-mistakes", "values"})
-"""The :data:`DEPARTURES` that are kept unless an option corrects them, because the model sees
+DEFAULT_DEPARTURES = frozenset({"vanishing-mistakes", "values"})
+"""The :data:`AGENT_DEPARTURES` that are kept unless an option corrects them, because the model sees
 them."""
 
-AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
+AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **AGENT_DEPARTURES}
 """The names that ``--as-published`` accepts, on desktops and with tools."""
 
 _WORDS = frozenset(
@@ -181,7 +181,7 @@ class ToolMode:
         tools: the tools.
         answer: ``workbook`` or ``program``.
         instructions: whether the system message includes the instructions that servers send.
-        as_published: names of the :data:`DEPARTURES` that are kept.
+        as_published: names of the :data:`AGENT_DEPARTURES` that are kept.
     """
 
     setting: ToolSetting
@@ -193,7 +193,7 @@ class ToolMode:
 
     @property
     def is_published(self) -> bool:
-        """Whether the preset is a published setting, to which :data:`DEPARTURES` apply."""
+        """Whether the preset is a published setting, to which :data:`AGENT_DEPARTURES` apply."""
         return self.preset.name == _SSB2
 
     @property
@@ -205,7 +205,7 @@ class ToolMode:
     def identity(self) -> ToolsIdentity:
         """Settings that must not change when a run is continued."""
         definitions = self.tools.definitions
-        corrected = DEPARTURES.keys() - self.as_published if self.is_published else set()
+        corrected = AGENT_DEPARTURES.keys() - self.as_published if self.is_published else set()
         return {
             "asked": self.tools.requested,
             "preset": self.preset.name,
@@ -254,7 +254,7 @@ def _lasting(record: ServerRecord) -> ServerRecord:
 def departures_of(
     preset: Preset, as_published: Sequence[str], corrected: Sequence[str]
 ) -> frozenset[str]:
-    """Returns the names of the :data:`DEPARTURES` that are kept.
+    """Returns the names of the :data:`AGENT_DEPARTURES` that are kept.
 
     Raises:
         UsageError: a name is unknown, or the tools are not a published setting.
@@ -264,12 +264,12 @@ def departures_of(
             raise UsageError("--as-published and --corrected can only be used with --tools ssb2")
         return frozenset()
     for name in (*as_published, *corrected):
-        if name not in DEPARTURES:
+        if name not in AGENT_DEPARTURES:
             raise UsageError(
                 f"{name[:80]!r} names no behaviour of the published agent",
-                hint=f"Give one of: {', '.join(DEPARTURES)}. Its network is never offered.",
+                hint=f"Give one of: {', '.join(AGENT_DEPARTURES)}. Its network is never offered.",
             )
-    return (USUALLY_PUBLISHED | frozenset(as_published)) - frozenset(corrected)
+    return (DEFAULT_DEPARTURES | frozenset(as_published)) - frozenset(corrected)
 
 
 def why_not_asked(question: TaskQuestion) -> str | None:

@@ -62,8 +62,7 @@ but of a range with a criterion, whose values are kept in order, only the cells 
 criterion."""
 
 MAX_KEPT = 1_000_000
-"""Largest number of values of computed arrays that are kept for other formulas with the same
-array."""
+"""Largest number of values of computed arrays that are kept for formulas with the same array."""
 
 DEEPEST = 40
 """Longest chain of formulas, each computed here from the next one."""
@@ -300,7 +299,7 @@ class OwnValues:
         return self._plain(stored.get(key))
 
     def formula(self, area: CellRange) -> str | None:
-        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
 
         Raises:
             UnsureError: an array formula, or one that Excel writes differently from files.

@@ -75,7 +75,7 @@ class Values(Protocol):
         ...
 
     def formula(self, reference: Reference) -> str | None:
-        """The formula of the first cell of a rectangle, as Excel shows it; None without one.
+        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
 
         Raises:
             UnsureError: it is not known how Excel shows the formula.

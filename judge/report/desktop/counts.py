@@ -227,7 +227,7 @@ def setting_row(
 
 
 def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
-    """The classes of tasks that the tables of a suite distinguish; empty without the suite.
+    """The classes of tasks that the tables of a suite distinguish; empty if there is no suite.
 
     For a suite without tables, its divisions are used, unless they have too many groups.
     """
@@ -300,7 +300,7 @@ _KEYS = ("turns", "steps", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class CommonTasks:
     """The tasks on which runs are compared.
 
     Attributes:
@@ -319,7 +319,7 @@ class Common:
 
 
 def compare_episodes(
-    names: Sequence[str], runs: Sequence[LoadedRun], common: Common, method: Method
+    names: Sequence[str], runs: Sequence[LoadedRun], common: CommonTasks, method: Method
 ) -> tuple[EpisodePair, ...]:
     """Turns, actions and seconds of every pair of runs.
 
@@ -344,7 +344,7 @@ def setting_rows(
     names: Sequence[str],
     runs: Sequence[LoadedRun],
     scores: Sequence[Sequence[SubmissionScore]],
-    common: Common,
+    common: CommonTasks,
     method: Method,
 ) -> tuple[SettingRow, ...]:
     """A line for each run, on the tasks that are compared; empty if no run has episodes on them.
@@ -385,7 +385,7 @@ _Took = Mapping[str, Mapping[str, float]]
 """Key of a figure -> task -> mean of the figure over the task's samples."""
 
 
-def _took(run: LoadedRun, common: Common) -> _Took:
+def _took(run: LoadedRun, common: CommonTasks) -> _Took:
     ended: dict[str, list[EpisodeEntry]] = defaultdict(list)
     for submission in run.submissions:
         task = common.name_of(run, submission.task_id)

@@ -10,7 +10,7 @@ MAX_MARKS = 200
 _MAX_TEXT_LENGTH = 400
 _MAX_COORDINATE = 20_000
 _MAX_CLICK_DISTANCE = 4
-"""Greatest distance between press and release of a click, in pixels; a drag moves farther."""
+"""Largest distance between press and release of a click, in pixels; a drag moves farther."""
 
 
 @dataclass(frozen=True, slots=True)

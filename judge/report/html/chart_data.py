@@ -137,7 +137,7 @@ _GROUPINGS = {"stacked": "stacked", "percentStacked": "stacked to 100 %", "clust
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnSeries:
     """A series, prepared for drawing.
 
     Attributes:
@@ -166,7 +166,7 @@ class DrawnPlot:
     kind: str
     direction: str | None
     grouping: str | None
-    series: tuple[Drawn, ...]
+    series: tuple[DrawnSeries, ...]
     axes: tuple[str, ...] = ()
 
 
@@ -227,11 +227,11 @@ def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
 
 def _drawn(
     workbook: Workbook, series: Series, number: int, max_points: int, *, numbered: bool
-) -> Drawn:
+) -> DrawnSeries:
     values = _numbers(workbook, series.values)
     labels = _read(workbook, series.categories)
     xs = tuple(map(_number, labels))[:max_points] if numbered else ()
-    return Drawn(
+    return DrawnSeries(
         name=_name(workbook, series.name) or f"series {number}",
         labels=tuple(_label(label) for label in labels[:max_points]),
         values=values[:max_points],

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.html.chart_data import Drawn, DrawnPlot, Scale, scale_of, tick_label
+from judge.report.html.chart_data import DrawnPlot, DrawnSeries, Scale, scale_of, tick_label
 from judge.report.html.figures import shown_plainly
 
 _CHARACTER = 6.3
@@ -96,7 +96,7 @@ _COLOURS = 8
 MAX_SLICES = 24
 _LEGEND = 120
 _BESIDE = 6
-"""At most this many names are shown in a legend above or below the chart."""
+"""Largest number of names in a legend above or below the chart."""
 _LINE = 16
 END = 24
 """Space for half of the label at the end of a horizontal scale."""
@@ -264,7 +264,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
             canvas.dot(css, xs.at(x), ys.at(y), radius)
 
 
-def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
+def _places(series: DrawnSeries) -> list[tuple[float, float, float | None]]:
     """The points that can be drawn: x, y and size.
 
     Without numbers for x, points are numbered from 1.

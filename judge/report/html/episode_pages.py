@@ -80,7 +80,7 @@ class _Space(_TextSpace):
         self._table_chars = bounds.cells * _TABLE_CHARS_PER_CELL
         self._marks = _MAX_MARKS
         self.rows = max(bounds.cells // _CELLS_PER_ROW, _MIN_ROWS)
-        """Greatest number of rows of one table."""
+        """Largest number of rows of one table."""
 
     def marks(self, events: Sequence[Sequence[object]]) -> list[dict[str, Any]]:
         """The marks of an action."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-UNSEEN = {
+INVISIBLE_CHARACTERS = {
     *range(0x20),
     *range(0x7F, 0xA0),
     0xAD,
@@ -33,7 +33,7 @@ UNSEEN = {
 def shown_plainly(text: str) -> str:
     """Replaces these characters by their names where markup is impossible: drawings and labels."""
     return "".join(
-        character if ord(character) not in UNSEEN else f"U+{ord(character):04X}"
+        character if ord(character) not in INVISIBLE_CHARACTERS else f"U+{ord(character):04X}"
         for character in text
     )
 
@@ -47,7 +47,7 @@ MINUS = "\u2212"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FigureFormat:
     """How a number is shown.
 
     Attributes:
@@ -73,7 +73,7 @@ class Shown:
         return f"{value * self.factor:{',' if self.grouped else ''}.{self.digits}f}"
 
 
-def shown_as(value: float, style: str) -> Shown:
+def shown_as(value: float, style: str) -> FigureFormat:
     """How a number of a certain kind is shown.
 
     Args:
@@ -84,26 +84,26 @@ def shown_as(value: float, style: str) -> Shown:
     """
     match style:
         case "count":
-            return Shown()
+            return FigureFormat()
         case "percent":
-            return Shown(factor=100, digits=2, unit="%")
+            return FigureFormat(factor=100, digits=2, unit="%")
         case "share":
-            return Shown(factor=100, digits=1)
+            return FigureFormat(factor=100, digits=1)
         case "whole_percent":
-            return Shown(factor=100, unit="%")
+            return FigureFormat(factor=100, unit="%")
         case "seconds":
-            return Shown(digits=_digits(value, 3), unit="s")
+            return FigureFormat(digits=_digits(value, 3), unit="s")
         case "bytes":
             factor, unit = (1 / MIB, "MiB") if value >= MIB else (1 / KIB, "KiB")
-            return Shown(factor, 1, unit)
+            return FigureFormat(factor, 1, unit)
         case "usd":
-            return Shown(digits=max(2, _digits(value, 2)), unit="US$")
+            return FigureFormat(digits=max(2, _digits(value, 2)), unit="US$")
         case "name":
-            return Shown(grouped=False)
+            return FigureFormat(grouped=False)
         case "p":
-            return Shown(digits=_digits(value, 2), scientific=0 < value < SMALL_P)
+            return FigureFormat(digits=_digits(value, 2), scientific=0 < value < SMALL_P)
         case _:
-            return Shown(digits=0 if float(value).is_integer() else _digits(value, 3))
+            return FigureFormat(digits=0 if float(value).is_integer() else _digits(value, 3))
 
 
 def _digits(value: float, significant: int) -> int:
@@ -152,7 +152,7 @@ class Figures:
         """The number of entries in the list at a path."""
         entries = len(self.at(pointer))
         return Markup('<data data-at="{}" data-of="length" value="{}">{}</data>').format(
-            pointer, entries, Shown().text(entries)
+            pointer, entries, FigureFormat().text(entries)
         )
 
     def signed(self, pointer: str) -> Markup:
@@ -160,16 +160,16 @@ class Figures:
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)
-        return self._with_sign(pointer, value, Shown(factor=100, digits=2))
+        return self._with_sign(pointer, value, FigureFormat(factor=100, digits=2))
 
     def moved(self, pointer: str) -> Markup:
         """The number at a path, which is the difference of two amounts, with its sign."""
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)
-        return self._with_sign(pointer, value, Shown(digits=min(_digits(value, 3), 2)))
+        return self._with_sign(pointer, value, FigureFormat(digits=min(_digits(value, 3), 2)))
 
-    def _with_sign(self, pointer: str, value: float, shown: Shown) -> Markup:
+    def _with_sign(self, pointer: str, value: float, shown: FigureFormat) -> Markup:
         sign = "+" if value > 0 else MINUS if value < 0 else ""
         return Markup(
             '<data data-at="{}" data-factor="{}" data-digits="{}" value="{}">{}{}</data>'
@@ -194,7 +194,9 @@ class Figures:
 
 def plain(text: object) -> str:
     """Untrusted text without markup, for attributes and options; invisible characters by name."""
-    return "".join(f"[U+{ord(one):04X}]" if ord(one) in UNSEEN else one for one in str(text))
+    return "".join(
+        f"[U+{ord(one):04X}]" if ord(one) in INVISIBLE_CHARACTERS else one for one in str(text)
+    )
 
 
 def lines(text: object) -> Markup:
@@ -213,7 +215,7 @@ def visible(text: object, kept: str = "") -> Markup:
     plain: list[str] = []
     for character in str(text):
         code = ord(character)
-        if code not in UNSEEN or character in kept:
+        if code not in INVISIBLE_CHARACTERS or character in kept:
             plain.append(character)
             continue
         pieces.append(str(escape("".join(plain))))

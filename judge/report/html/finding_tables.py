@@ -97,7 +97,7 @@ _Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class ObjectPairs:
     """Pairs of objects of two sheets, by their indices.
 
     Attributes:
@@ -115,7 +115,7 @@ def pair(
     properties: Callable[[_Object], Sequence[Property]],
     *,
     most: int = 60,
-) -> Paired:
+) -> ObjectPairs:
     """Pairs objects of two sheets: first those that agree, then by similarity.
 
     Args:
@@ -144,7 +144,7 @@ def pair(
             pairs.append((one, other))
     pairs += [(one, None) for one in left] + [(None, other) for other in right]
     pairs.sort(key=lambda indices: (indices[0] is None, indices[0] or 0, indices[1] or 0))
-    return Paired(agreeing, tuple(pairs))
+    return ObjectPairs(agreeing, tuple(pairs))
 
 
 def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:

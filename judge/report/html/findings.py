@@ -480,7 +480,7 @@ def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]
 
 
 def _state(record: CaseComparison, required: Requirements, number: int) -> str:
-    """The state of a rule that has no recorded difference, as far as it follows from the record."""
+    """The state of a rule without a recorded difference, if the record determines it."""
     differences = record.get("differences", ())
     if "equal" not in record:
         return "unjudged"

@@ -51,7 +51,7 @@ class Assets:
 
     @property
     def js(self) -> str:
-        """The scripts, joined into one; empty without scripts."""
+        """The scripts, joined into one; empty if there are none."""
         text = "\n".join(map(asset, self.scripts))
         return f"(() => {{\n{text}\n}})();" if text else ""
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judge.compare.cells.comparison import APART, DifferenceClass
+from judge.compare.cells.comparison import OUTSIDE_ANSWER, DifferenceClass
 from judge.compare.cells.render import difference_lines
 from judge.compare.contract import Requirements, Rules
 from judge.compare.profiles import get_profile
@@ -59,7 +59,7 @@ KINDS = {
 }
 """Class of difference -> its letter, which is shown in addition to the colour, and its name."""
 
-_OUTSIDE = {kind.value for kind in APART} | {DifferenceClass.MISSING_SHEET.value}
+_OUTSIDE = {kind.value for kind in OUTSIDE_ANSWER} | {DifferenceClass.MISSING_SHEET.value}
 _MAX_TURN_LENGTH = 200_000
 _MAX_PICTURES = 100
 

@@ -49,7 +49,7 @@ PAGES_BYTES = 26_000_000
 OnPage = Callable[[int, int], None]
 """Called with the number of pages that are done and the number of all pages."""
 
-LADDER = (
+GRID_BOUNDS = (
     GridBounds(),
     GridBounds(cells=30_000, columns=60, text_chars=4_000),
     GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
@@ -84,9 +84,9 @@ def pack_all(
     """
     packed = []
     for number in range(count):
-        packed.append(pack(make(number, LADDER[0])))
+        packed.append(pack(make(number, GRID_BOUNDS[0])))
         on_page(number + 1, count)
-    for bounds in LADDER[1:]:
+    for bounds in GRID_BOUNDS[1:]:
         for number in _too_large(packed, limit):
             packed[number] = pack(make(number, bounds))
     return packed
@@ -138,7 +138,7 @@ _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class PageLinks:
     """The addresses of a server's other pages, for a page that it sends.
 
     Attributes:
@@ -220,7 +220,7 @@ def render_report(
     return _render(data, document, packed, None, pictures)
 
 
-def render_served(data: ReportData, document: Mapping[str, Any], served: Served) -> str:
+def render_served(data: ReportData, document: Mapping[str, Any], served: PageLinks) -> str:
     """The report as a page for a server, which sends the task pages one by one."""
     return _render(data, document, (), served)
 
@@ -235,7 +235,7 @@ def _render(
     data: ReportData,
     document: Mapping[str, Any],
     packed: Sequence[str],
-    served: Served | None,
+    served: PageLinks | None,
     pictures: Mapping[str, str] = _NO_PICTURES,
 ) -> str:
     figures = Figures(document)

@@ -32,7 +32,7 @@ _COMPARISON = Assets(scripts=("base.js", "compare.js"))
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRun:
     """A run in the list.
 
     Attributes:
@@ -49,7 +49,7 @@ class Listed:
     problem: str = ""
 
 
-def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
+def render_runs(folder: str, listed: Sequence[ListedRun], *, token: str) -> str:
     """The list of runs, grouped by suite, the best first.
 
     Args:

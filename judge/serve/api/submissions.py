@@ -26,7 +26,7 @@ from judge.serve.intake import (
     LINES,
     PROGRAM,
     Admission,
-    Described,
+    SubmitterStatement,
     admit,
     check_body,
     check_open,
@@ -63,7 +63,7 @@ class Claims(BaseModel):
     cutoff: Annotated[str | None, Field(pattern=r"^\d{4}-\d\d-\d\d$")] = None
     note: Annotated[str, Field(max_length=2000)] = ""
 
-    def described(self) -> Described:
+    def described(self) -> SubmitterStatement:
         """The claims, checked for characters that the database cannot store."""
         fields = self.model_dump()
         for name, value in fields.items():
@@ -71,7 +71,7 @@ class Claims(BaseModel):
                 raise Problem("invalid", f"{name}: has characters that cannot be shown.")
         if self.cutoff is not None and not _is_day(self.cutoff):
             raise Problem("invalid", f"cutoff: there is no day {self.cutoff}.")
-        return Described(**fields)
+        return SubmitterStatement(**fields)
 
 
 def _is_day(text: str) -> bool:
@@ -199,7 +199,7 @@ def accept_body(
     admission: Admission,
     received: ReceivedBody,
     content_type: str,
-    described: Described,
+    described: SubmitterStatement,
     key: str | None,
     task: str | None,
 ) -> tuple[dict[str, Any], bool]:

@@ -203,7 +203,7 @@ def result_of(
     level: Level,
     secret: bytes,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The body of a result, and the openings of the data that it withholds, if any.
+    """The body of a result, and the openings of any data that it withholds.
 
     The hashes of outputs, and the keys, are readable only at a level that shows cells: a program
     could leak data through its outputs, and a key could confirm a guess of the gold that it

@@ -46,7 +46,7 @@ from judge.suspects.decisions import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Settlement:
     """The outcome of a reviewer's decision.
 
     Attributes:
@@ -66,7 +66,7 @@ class Settled:
     note: str = ""
 
 
-def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opinion) -> Settled:
+def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opinion) -> Settlement:
     """Records a reviewer's decision, and settles the disputes if enough reviewers agree.
 
     Raises:
@@ -83,7 +83,7 @@ def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opi
         outcome = decide(transaction, viewer, dispute, opinion, suite)
         group = group_of(transaction.connection, dispute)
         if outcome.finding is None:
-            return Settled(
+            return Settlement(
                 outcome.decided, outcome.needed, DisputeState.SUSPECT, note=outcome.conflict
             )
         settled = _follow(server, transaction, group, outcome, suite, str(viewer.account))
@@ -108,16 +108,16 @@ def _follow(
     outcome: Outcome,
     suite: Suite,
     reviewer: str,
-) -> Settled:
+) -> Settlement:
     if outcome.finding is not Finding.FAULT:
         state = settle(transaction, group, outcome)
-        return Settled(outcome.decided, outcome.needed, state)
+        return Settlement(outcome.decided, outcome.needed, state)
     before = revision_of(transaction.connection, _latest_revision(transaction, group))
     correction = describe_corrections(outcome.corrections)
     revision = _corrected_revision(server, transaction, group, outcome.corrections, suite, before)
     state = settle(transaction, group, outcome, correction=correction)
     rejudging = _draft(transaction, group, revision, reviewer)
-    return Settled(outcome.decided, outcome.needed, state, revision["number"], rejudging)
+    return Settlement(outcome.decided, outcome.needed, state, revision["number"], rejudging)
 
 
 def _latest_revision(transaction: Transaction, group: Group) -> str:

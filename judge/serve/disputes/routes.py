@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from judge.serve.access.rights import Viewer, find, require, visible_to
 from judge.serve.api.limits import Paging, rate
 from judge.serve.context import Caller, Server, ThisServer
-from judge.serve.disputes.correcting import Settled, decide_and_settle
+from judge.serve.disputes.correcting import Settlement, decide_and_settle
 from judge.serve.disputes.review import (
     MAX_TEXT,
     Claim,
@@ -195,7 +195,7 @@ def post_decision(
     return shown_settled(decide_and_settle(server, caller, dispute, decision.opinion()))
 
 
-def shown_settled(settled: Settled) -> dict[str, Any]:
+def shown_settled(settled: Settlement) -> dict[str, Any]:
     """The outcome of a decision, as the API returns it."""
     return {
         "state": settled.state,

@@ -296,7 +296,7 @@ def something_waits(database: Database) -> bool:
 
 
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
-    """Claims the delivery that has waited longest, so that no other process tries it meanwhile."""
+    """Claims the delivery that has waited longest, so that no other process tries it as well."""
     with database.writing(_ACTOR) as transaction:
         delivery = transaction.one(
             sa.select(t.delivery)

@@ -69,7 +69,7 @@ class Outcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DeliveryResult:
     """The result of one try.
 
     Attributes:
@@ -240,7 +240,7 @@ class Sender:
     tls: Callable[[], ssl.SSLContext] = ssl.create_default_context
     max_seconds: float = MAX_SECONDS
 
-    def send(self, message: Message, at: dt.datetime) -> Sent:
+    def send(self, message: Message, at: dt.datetime) -> DeliveryResult:
         """Makes one attempt; follows no redirects, and keeps only the status of the response.
 
         Args:
@@ -251,10 +251,10 @@ class Sender:
             parts = checked_url(message.url, self.hosts)
             status = self._post(parts, message, at)
         except (OSError, http.client.HTTPException, JudgeError, UnicodeError):
-            return Sent(Outcome.FAILED)
+            return DeliveryResult(Outcome.FAILED)
         if 200 <= status <= 299:
-            return Sent(Outcome.DELIVERED, status)
-        return Sent(Outcome.GONE if status == 410 else Outcome.FAILED, status)
+            return DeliveryResult(Outcome.DELIVERED, status)
+        return DeliveryResult(Outcome.GONE if status == 410 else Outcome.FAILED, status)
 
     def _post(self, parts: SplitResult, message: Message, at: dt.datetime) -> int:
         until = time.monotonic() + self.max_seconds

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from judge.core.replies.extract import recorded_program
 from judge.errors import JudgeError
 from judge.report.html.page import highlight
-from judge.report.html.render import Served, render_served, task_anchor
+from judge.report.html.render import PageLinks, render_served, task_anchor
 from judge.report.html.runs import comparison_parts, numbers_of
 from judge.report.load import LoadedSubmission
 from judge.report.pairing import FIGURES, MAX_TASKS, MatrixCase, MatrixRow, wrong_cells
@@ -316,7 +316,7 @@ def report_page(
     server = server_of(request)
     prefix = prefix_of(server)
     disputes = f"{prefix}/disputes/new?submission={submission}"
-    served = Served(
+    served = PageLinks(
         pages_url=f"{prefix}{path}/report/pages/",
         home_url=f"{prefix}/",
         up_url=prefix + path,

@@ -28,7 +28,7 @@ OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
 """States of a rejudging in which no other rejudging of its suite can be opened."""
 
 
-class Of(enum.StrEnum):
+class ScopeKind(enum.StrEnum):
     """Which submissions to a suite are judged again."""
 
     ALL = "all"
@@ -51,16 +51,20 @@ class Scope:
         afresh: whether every case is judged from scratch, for example after a dispatcher's fault.
     """
 
-    of: Of = Of.ALL
+    of: ScopeKind = ScopeKind.ALL
     ids: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     afresh: bool = False
 
     def __post_init__(self) -> None:
-        if (self.of is Of.ALL) == bool(self.ids):
+        if (self.of is ScopeKind.ALL) == bool(self.ids):
             raise UsageError(
                 f"the scope {self.of} "
-                + ("takes no ids" if self.of is Of.ALL else "needs ids of what to judge again")
+                + (
+                    "takes no ids"
+                    if self.of is ScopeKind.ALL
+                    else "needs ids of what to judge again"
+                )
             )
 
     def document(self) -> dict[str, Any]:
@@ -76,7 +80,7 @@ class Scope:
     def of_document(document: Mapping[str, Any]) -> Scope:
         """Reads a scope from the column of a row."""
         return Scope(
-            Of(document["of"]),
+            ScopeKind(document["of"]),
             tuple(document["ids"]),
             tuple(document["tasks"]),
             bool(document["afresh"]),
@@ -162,7 +166,7 @@ def open_rejudging(transaction: Transaction, opening: Opening) -> str:
 
 def _check_scope(transaction: Transaction, opening: Opening) -> None:
     """Checks that conditions change only if all submissions to the suite are judged again."""
-    if opening.scope.of is Of.ALL:
+    if opening.scope.of is ScopeKind.ALL:
         return
     rows = all_rows(transaction.connection, in_scope(opening.suite, opening.scope))
     others = sum(
@@ -201,16 +205,16 @@ def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
         .order_by(t.submission.c.seq)
     )
     match scope.of:
-        case Of.PHASE:
+        case ScopeKind.PHASE:
             return statement.where(t.submission.c.phase.in_(scope.ids))
-        case Of.BOARD:
+        case ScopeKind.BOARD:
             phases = sa.select(t.board.c.phase).where(t.board.c.id.in_(scope.ids))
             return statement.where(t.submission.c.phase.in_(phases))
-        case Of.SUBMISSIONS:
+        case ScopeKind.SUBMISSIONS:
             return statement.where(t.submission.c.id.in_(scope.ids))
-        case Of.HOLDER:
+        case ScopeKind.HOLDER:
             return statement.where(t.judging.c.holder.in_(scope.ids))
-        case Of.ALL:
+        case ScopeKind.ALL:
             return statement
 
 
@@ -418,7 +422,7 @@ def make_ready(
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
+class ApplyRequest:
     """A request to apply a rejudging.
 
     Attributes:
@@ -438,12 +442,12 @@ NewVersion = Callable[[Transaction, Mapping[str, Any], str], object]
 
 
 def apply(
-    transaction: Transaction, rejudging: str, applying: Applying, new_version: NewVersion
+    transaction: Transaction, rejudging: str, applying: ApplyRequest, new_version: NewVersion
 ) -> int:
     """Makes the judgings of a rejudging the current ones, either all or none.
 
     Returns:
-        0 if it is applied; otherwise the number of submissions made meanwhile: these are judged
+        0 if it is applied; otherwise the number of submissions made since then: these are judged
         first, and nothing else has changed.
 
     Raises:
@@ -491,7 +495,7 @@ def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
 def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Makes the judgings of the members the current ones.
 
-    Leaves out members that were cancelled meanwhile, as they do not count in the quota any more.
+    Leaves out members that have been cancelled, as they do not count in the quota any more.
     """
     of_this = t.rejudging_member.c.rejudging == row["id"]
     of_all = sa.select(t.rejudging_member.c.submission).where(of_this)
@@ -530,7 +534,7 @@ def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
 
 
 def _update_suite(transaction: Transaction, row: Mapping[str, Any]) -> None:
-    if Scope.of_document(row["scope"]).of is not Of.ALL:
+    if Scope.of_document(row["scope"]).of is not ScopeKind.ALL:
         return
     revision = transaction.connection.scalar(
         sa.select(t.conditions.c.revision).where(t.conditions.c.digest == row["conditions"])
@@ -579,7 +583,7 @@ def _renew_boards(
         .order_by(t.board.c.id)
         .with_for_update(of=t.board)
     )
-    if Scope.of_document(row["scope"]).of is not Of.ALL:
+    if Scope.of_document(row["scope"]).of is not ScopeKind.ALL:
         boards = boards.where(t.board.c.phase.in_(phases))
     for board in all_rows(transaction.connection, boards):
         target = target_of(transaction, row["conditions"], board.pop("options"))

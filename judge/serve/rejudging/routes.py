@@ -15,7 +15,7 @@ from judge.serve.catalog import revision_of, revisions_of
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import Applying, Of, Scope
+from judge.serve.rejudging.machine import ApplyRequest, Scope, ScopeKind
 from judge.serve.rejudging.service import RejudgingRequest, advance, compute_cost, open_requested
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -37,7 +37,7 @@ class AskedScope(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    of: Of = Of.ALL
+    of: ScopeKind = ScopeKind.ALL
     ids: _Ids = Field(default_factory=list)
     tasks: _Ids = Field(default_factory=list)
     afresh: bool = False
@@ -215,12 +215,12 @@ def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[
     """Applies a rejudging, for the API and the pages.
 
     Raises:
-        Problem: 401, 403, 404; 409 if it is not ready, or submissions were made meanwhile.
+        Problem: 401, 403, 404; 409 if it is not ready, or new submissions have been made.
     """
     row = _authored(server, viewer, rejudging)
     with server.database.reading() as connection:
         suite = find(connection, viewer, t.suite, row["suite"])
-    applying = Applying(str(viewer.account), changed, bool(suite["two_reviewers"]))
+    applying = ApplyRequest(str(viewer.account), changed, bool(suite["two_reviewers"]))
     with server.database.writing(viewer.actor()) as transaction:
         late = machine.apply(transaction, rejudging, applying, boards_of(server).new_version)
     if late:

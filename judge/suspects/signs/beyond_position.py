@@ -1,8 +1,4 @@
-"""Finds cells that the gold fills but the answer position does not include.
-
-A gold fills a block of cells, and the answer position covers only part of it: a first row, a last
-row or a column is never compared. A program that does not fill those cells is still accepted.
-"""
+"""Finds cells that the gold fills but the answer position does not include."""
 
 from __future__ import annotations
 

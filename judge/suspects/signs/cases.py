@@ -149,7 +149,7 @@ class SaysNothing:
             )
         elif not same_looks(case.input, other.input):
             certainty = Certainty.POSSIBLE
-            why = "the inputs differ in the looks of their cells, but the answer is the same"
+            why = "the inputs differ in the formatting of cells, but the answer is the same"
         else:
             certainty, why = Certainty.SURE, "the input is the same too: the case adds nothing"
         return suspect(
@@ -228,7 +228,7 @@ def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[CellAddress
 
 
 def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
-    """Returns whether two cases have the same input, including the looks of its cells."""
+    """Returns whether two cases have the same input, including the formatting of its cells."""
     return not input_changes(first, second) and same_looks(first.input, second.input)
 
 

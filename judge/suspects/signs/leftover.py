@@ -1,9 +1,4 @@
-"""Finds copied values in an answer that are not in this case's input.
-
-Many questions move values: they look up names, filter rows or sort. In such an answer, every value
-also occurs in the input. A value that does not is left over from another case, or was changed in
-only one of the two files.
-"""
+"""Finds copied values in an answer that are not in this case's input."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class _Loss(NamedTuple):
     """A case that a run fails although it passes other cases of the task.
 
     Attributes:
-        strength: share of its scored cases that the run passes; 0 if it is not on record.
+        strength: share of the run's scored cases that it passes; 0 if that is not on record.
         sisters: how many other cases of the task it passes.
         run: the run.
         answer: its answer.

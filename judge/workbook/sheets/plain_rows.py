@@ -67,7 +67,7 @@ class ShapeCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ShapeRows:
     """Rows of one shape.
 
     Attributes:
@@ -96,13 +96,13 @@ class RowShapes:
         self._known: list[tuple[ShapeCell, ...]] = []
         self._failures = 0
 
-    def take(self, rows: str) -> tuple[str, list[Taken]]:
+    def take(self, rows: str) -> tuple[str, list[ShapeRows]]:
         """Takes the rows of known and of new shapes out of some markup.
 
         Returns:
             The rest of the markup, and the rows that were taken out.
         """
-        taken: list[Taken] = []
+        taken: list[ShapeRows] = []
         for shape in self._known:
             rows, _ = _take(rows, shape, taken)
         while self._failures < _MAX_FAILURES and len(self._known) < _MAX_SHAPES:
@@ -138,14 +138,14 @@ class RowShapes:
         return tuple(cells) if any(cell.value for cell in cells) else None
 
 
-def _take(rows: str, shape: tuple[ShapeCell, ...], taken: list[Taken]) -> tuple[str, int]:
+def _take(rows: str, shape: tuple[ShapeCell, ...], taken: list[ShapeRows]) -> tuple[str, int]:
     pattern = _pattern(shape)
     pieces = pattern.split(rows)
     stride = pattern.groups + 1
     if len(pieces) == 1:
         return rows, 0
     digits = pieces[1::stride]
-    taken.append(Taken(shape, digits, [pieces[group::stride] for group in range(2, stride)]))
+    taken.append(ShapeRows(shape, digits, [pieces[group::stride] for group in range(2, stride)]))
     return MARK.join(pieces[::stride]), len(digits)
 
 
@@ -331,7 +331,7 @@ class PlainRows:
         read.add(others)
         return kept
 
-    def _read_alike(self, taken: Taken, read: SheetCells, *, entities: bool) -> tuple[int, int]:
+    def _read_alike(self, taken: ShapeRows, read: SheetCells, *, entities: bool) -> tuple[int, int]:
         """Reads rows of one shape; returns how many characters and cells were kept."""
         numbers = [*map(int, taken.digits)]
         if min(numbers) < max(1, self._first_row) or max(numbers) > min(MAX_ROW, self._last_row):

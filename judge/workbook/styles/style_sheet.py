@@ -161,7 +161,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class CellStyle:
-    """The looks of a cell, with all references resolved.
+    """The formatting of a cell, with all references resolved.
 
     Attributes:
         fill: how it is filled.
@@ -252,11 +252,11 @@ class ConditionalStyle:
 
 @dataclass(frozen=True, slots=True)
 class StyleSheet:
-    """The looks that a workbook defines.
+    """The formats that a workbook defines.
 
     Attributes:
-        cells: looks of the cell formats, by index.
-        conditional: looks of the conditional formats, by index.
+        cells: the cell formats, resolved, by index.
+        conditional: the formats of conditional formatting, by index.
         palette: the palette, for colours outside of the style sheet.
     """
 
@@ -272,7 +272,7 @@ class StyleSheet:
 def read_style_sheet(
     package: Package, styles: str | None, theme: str | None, formats: NumberFormats
 ) -> StyleSheet:
-    """Reads the looks that a workbook defines.
+    """Reads the formats that a workbook defines.
 
     Args:
         package: the workbook.

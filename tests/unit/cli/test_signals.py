@@ -20,7 +20,7 @@ import pytest
 import judge
 import judge.errors
 from judge.cli.main import main
-from judge.cli.signals import Ended, ending_by_signals
+from judge.cli.signals import EndSignal, ending_by_signals
 from judge.report import view
 from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
@@ -39,7 +39,7 @@ def test_a_signal_unwinds_the_command(number: signal.Signals) -> None:
             stack.callback(closed.append, "sandbox")
             os.kill(os.getpid(), number)
 
-    with pytest.raises(Ended) as ended:
+    with pytest.raises(EndSignal) as ended:
         command()
     assert closed == ["sandbox"]
     assert ended.value.exit_code == SIGNALS[number]

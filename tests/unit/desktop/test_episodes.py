@@ -9,7 +9,7 @@ import pytest
 from judge.desktop.contract import (
     Action,
     ActionOutcome,
-    Collected,
+    CollectedFile,
     DesktopOptions,
     DesktopTask,
     InputEvent,
@@ -113,7 +113,7 @@ def test_texts_and_actions_are_bounded(tmp_path: Path) -> None:
             ScriptedDesktopHost([DesktopScript()]).open(TASK, OPTIONS).observe(), None
         )
         writer.turn(seen, [(Action(signal=Signal.FAIL), outcome)], reply="\ud800")
-        writer.end("fail", Collected(None, changed=False, problem="missing"), 1.0)
+        writer.end("fail", CollectedFile(None, changed=False, problem="missing"), 1.0)
     episode = read_episode(writer.path)
     (action,) = episode.turns[0]["actions"]
     assert action["signal"] == "FAIL"

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from judge.report.html.chart_data import Drawn, DrawnPlot, drawable, scale_of, tick_label
+from judge.report.html.chart_data import DrawnPlot, DrawnSeries, drawable, scale_of, tick_label
 from judge.report.html.chart_drawing import DRAWN_KINDS, HEIGHT, WIDTH, Frame, draw_chart
 
 LABELS = ("a", "b", "c")
 
 
-def series(*values: float | None, name: str = "one") -> Drawn:
-    return Drawn(name, LABELS, values, points=len(values))
+def series(*values: float | None, name: str = "one") -> DrawnSeries:
+    return DrawnSeries(name, LABELS, values, points=len(values))
 
 
-def plot(kind: str, *drawn: Drawn, grouping: str | None = None, **more: Any) -> DrawnPlot:
+def plot(kind: str, *drawn: DrawnSeries, grouping: str | None = None, **more: Any) -> DrawnPlot:
     return DrawnPlot(kind, more.pop("direction", "col"), grouping, drawn, **more)
 
 
@@ -120,7 +120,7 @@ def test_a_pie_has_a_slice_for_each_value_and_names_them() -> None:
 @pytest.mark.parametrize("kind", sorted(DRAWN_KINDS))
 @pytest.mark.parametrize("legend", ["r", "l", "t", "b", "tr", "nowhere", None])
 def test_every_kind_stays_within_its_drawing(kind: str, legend: str | None) -> None:
-    many = Drawn("n" * 99, ("l" * 99,) * 60, (1e150, -1.0, None, 0.0) * 15, points=60)
+    many = DrawnSeries("n" * 99, ("l" * 99,) * 60, (1e150, -1.0, None, 0.0) * 15, points=60)
     for drawn in ((many,) * 12, (series(),), (series(None),), ()):
         frame = Frame("t" * 200, "x" * 200, "y" * 200, legend)
         found = draw_chart([plot(kind, *drawn)], frame).to_json("\u202e")

@@ -32,7 +32,7 @@ from judge.report.grid_window import GridBounds
 from judge.report.html.charts import show_charts
 from judge.report.html.findings import CaseFiles, rules_of_case
 from judge.report.html.pages import TaskPages
-from judge.report.html.render import LADDER, json_form
+from judge.report.html.render import GRID_BOUNDS, json_form
 from judge.report.load import load_run
 from judge.report.shapes import inspect_files
 from judge.workbook.facts.book import BookFacts
@@ -244,7 +244,7 @@ def test_closer_bounds_show_fewer_charts(run: Path) -> None:
     loaded = load_run(run)
     document = json_form(build_report_data(loaded, inspect_files(loaded)))
     at = next(at for at, each in enumerate(document["tasks"]) if each["task_id"] == "charts")
-    page = TaskPages(loaded, document).page(at, LADDER[-1])
+    page = TaskPages(loaded, document).page(at, GRID_BOUNDS[-1])
     assert (len(part(page)["pairs"]), part(page)["more"]) == (3, 5)
 
 

@@ -23,9 +23,9 @@ from judge.suspects.model import (
     About,
     Audit,
     Certainty,
-    Held,
     RunVerdict,
     SeenCell,
+    SeenContent,
     Suspect,
     read_suspects,
     write_suspects,
@@ -40,8 +40,8 @@ SUSPECTS = (
         *("1", 2, "contradicted-input", Certainty.SURE, "C8 is 'AAA'", "formulas read C8"),
         seen=(
             SeenCell(
-                *("Sheet", "B3", True, Held(), Held(2, "=A3*2")),
-                {"runs/one": Held(3, "=A3+1"), "runs/two": Held({"error": "#N/A"})},
+                *("Sheet", "B3", True, SeenContent(), SeenContent(2, "=A3*2")),
+                {"runs/one": SeenContent(3, "=A3+1"), "runs/two": SeenContent({"error": "#N/A"})},
             ),
         ),
         runs=(RunVerdict("runs/one", "WA"), RunVerdict("runs/two")),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from judge.desktop.contract import Collected, DesktopOptions, DesktopTask, Frame
+from judge.desktop.contract import CollectedFile, DesktopOptions, DesktopTask, Frame
 from judge.desktop.episodes import (
     HUMAN,
     Episode,
@@ -41,10 +41,10 @@ class Kept:
     """Records what it is given, and judges everything as right."""
 
     def __init__(self) -> None:
-        self.collected: Collected | None = None
+        self.collected: CollectedFile | None = None
         self.failure: Exception | None = None
 
-    def keep(self, collected: Collected) -> None:
+    def keep(self, collected: CollectedFile) -> None:
         self.collected = collected
 
     def judge(self, end: EpisodeEnd) -> Result:
@@ -114,7 +114,7 @@ def test_what_a_person_does_is_done_and_on_record_with_what_they_saw(setup: Setu
     ]
     assert setup.desktop.saved == 1
     assert setup.desktop.closed
-    assert setup.kept.collected == Collected(b"after", changed=True)
+    assert setup.kept.collected == CollectedFile(b"after", changed=True)
     assert session.result == ACCEPTED
     episode = setup.episode()
     calls = [[action.get("call") for action in turn["actions"]] for turn in episode.turns]
@@ -201,7 +201,7 @@ def test_what_cannot_be_judged_is_kept_and_said(setup: Setup) -> None:
 
 
 def test_what_cannot_be_kept_is_said(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    def keep(collected: Collected) -> None:
+    def keep(collected: CollectedFile) -> None:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(setup.kept, "keep", keep)

@@ -115,9 +115,9 @@ def test_osworld(tmp_path: Path) -> None:
     assert tasks["either"].groups["feasible"] == "yes"
     assert tasks["either"].details == {"file": "a.pdf"}
     assert tasks["either"].checker.options["conj"] == "or"
-    paths = suite.conventions.default_paths(tasks["either"].question)
+    paths = suite.suite_format.default_paths(tasks["either"].question)
     assert paths.output_path == "/mnt/data/in_output.pdf"
-    assert suite.conventions.output_of("either_output.pdf") == ("either", 1)
+    assert suite.suite_format.output_of("either_output.pdf") == ("either", 1)
     left_out: dict[str, str] = {}
     found = verify(root, recalc="never", on_left_out=left_out.__setitem__)
     checks = {each.task_id: each for each in found}
@@ -170,9 +170,9 @@ def test_spider2v_and_both_in_one_folder(tmp_path: Path) -> None:
     assert [each.label for each in columns] == ["Overall", "Medium", "Verbose"]
     assert task.checker.options["evaluator"] == "spider2v"
     assert reasons(suite) == {"a-1": None}
-    paths = suite.conventions.default_paths(task.question)
+    paths = suite.suite_format.default_paths(task.question)
     assert paths.input_path != paths.output_path
-    assert suite.conventions.output_of("a-1_output.xlsx") == ("a-1", 1)
+    assert suite.suite_format.output_of("a-1_output.xlsx") == ("a-1", 1)
     other = root / "evaluation_examples" / "examples" / "libreoffice_calc"
     other.mkdir()
     (other / "a-1.json").write_text(json.dumps(record("a-1", table(DATA))))

@@ -79,7 +79,7 @@ def test_one_row_makes_a_format_of_a_module(
     for source in (tmp_path, tmp_path / "order.json"):
         suite = load_suite(source)
         assert (suite.format, [task.id for task in suite.tasks]) == ("folders", ["a1"])
-    assert suite.conventions is row.load()
+    assert suite.suite_format is row.load()
     assert "order.json" in definition_names()
 
 
@@ -88,7 +88,7 @@ def test_formats_of_other_suites_are_not_imported() -> None:
     program = """
 import sys
 from judge.suites import formats, load_suite
-load_suite("sample").conventions
+load_suite("sample").suite_format
 print([name for name in sys.modules if name.startswith("judge.suites.")])
 """
     command = [sys.executable, "-c", program]

@@ -79,7 +79,7 @@ def test_opencomputer(tmp_path: Path, folder: str) -> None:
     ]
     assert [file.name for file in task.cases[0].inputs] == ["a.xlsx"]
     assert task.answer is AnswerForm.FILES
-    paths = suite.conventions.default_paths(task.question)
+    paths = suite.suite_format.default_paths(task.question)
     assert paths == SolutionPaths("/mnt/data/Documents/a.xlsx", "/mnt/data/Documents/")
     desktop = desktop_task(task.question, task.cases[0].question)
     assert desktop.opened == "/home/user/Documents/a.xlsx"
@@ -147,7 +147,7 @@ def test_ib_bench(tmp_path: Path) -> None:
     assert items[0]["gates"] == ["llm"]
     assert first.checker.options["pass_share"] == 0.6
     assert [gold.name for gold in first.cases[0].golds] == ["_golden-solution.xlsx"]
-    assert suite.conventions.default_paths(first.question).output_path == "/mnt/data/output/"
+    assert suite.suite_format.default_paths(first.question).output_path == "/mnt/data/output/"
     assert LEFT_OUT_OPTION in second.checker.options
     counts = compute_stats(suite)
     assert counts.items_by_kind == {"human": 2, "llm": 1, "published": 1}
@@ -210,7 +210,7 @@ def test_officebench(tmp_path: Path) -> None:
     (case,) = suite.task("1-2-0").cases
     assert [file.name for file in case.inputs] == ["data/old.xlsx"]
     assert [gold.name for gold in case.golds] == ["gold.xlsx"]
-    paths = suite.conventions.default_paths(suite.task("1-2-0").question)
+    paths = suite.suite_format.default_paths(suite.task("1-2-0").question)
     assert paths == SolutionPaths("/mnt/data/testbed/data/old.xlsx", "/mnt/data/testbed/")
 
 
@@ -221,7 +221,7 @@ def test_a_prompt_names_the_files_of_a_workspace_and_the_folder_that_is_judged(
     (root / "tasks/1-2/testbed/data/note.txt").write_text("x")
     suite = load_suite(root)
     question = suite.task("1-2-0").question
-    paths = suite.conventions.default_paths(question)
+    paths = suite.suite_format.default_paths(question)
     fields = PromptFields(paths.input_path, paths.output_path, 1, "", ContentLimits())
     template = Template("own", "{spreadsheet_path} | {output_path}")
     assert build_prompt(template, question, (), fields) == (
@@ -237,7 +237,7 @@ def _ran(output: bytes) -> RunResult:
 def test_a_program_leaves_the_folder_that_it_worked_in(tmp_path: Path) -> None:
     suite = load_suite(officebench(tmp_path))
     task = suite.task("1-2-0")
-    paths = suite.conventions.default_paths(task.question)
+    paths = suite.suite_format.default_paths(task.question)
     submission = Submission("1-2-0", "work()", paths.input_path, paths.output_path)
     left = {"data/old.xlsx": b"old", "data/new.txt": b"new"}
     sandbox = ScriptedSandbox([_ran(packed(left))])

@@ -132,13 +132,13 @@ def test_a_table_without_the_columns_is_refused(tmp_path: Path) -> None:
 
 
 def test_names_of_outputs() -> None:
-    conventions = format_named("sheetcopilot")
-    assert conventions.output_of("12_Sales_3.xlsx") == ("12_Sales", 1, 2)
-    assert conventions.output_of("12_Sales_output.xlsx") == ("12_Sales", 1)
-    assert conventions.output_of("12_Sales.xlsx") == ("12_Sales", 1)
-    assert conventions.output_of("12_Sales_source.xlsx") is None
-    assert conventions.output_of("Sales.xlsx") is None
-    assert conventions.output_of("1_13284_input.xlsx") is None
+    suite_format = format_named("sheetcopilot")
+    assert suite_format.output_of("12_Sales_3.xlsx") == ("12_Sales", 1, 2)
+    assert suite_format.output_of("12_Sales_output.xlsx") == ("12_Sales", 1)
+    assert suite_format.output_of("12_Sales.xlsx") == ("12_Sales", 1)
+    assert suite_format.output_of("12_Sales_source.xlsx") is None
+    assert suite_format.output_of("Sales.xlsx") is None
+    assert suite_format.output_of("1_13284_input.xlsx") is None
 
 
 def test_results_in_both_namings_with_repeats_and_logs(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     suite, results = make(tmp_path / "suite"), tmp_path / "results"
     answer(results, "1_Sales", ["Sales"], logged([["a"]]))
     answer(results, "2_Sales", ["Sold"], {"Success Count": "one"})
-    conventions = format_named("sheetcopilot")
-    figures = conventions.published_figures(load_suite(suite), results, {("1_Sales", 0): True})
+    suite_format = format_named("sheetcopilot")
+    figures = suite_format.published_figures(load_suite(suite), results, {("1_Sales", 0): True})
     assert figures[0]["tasks"] == 1
     assert "Success Count" in figures[0]["problems"][0]
     assert GOLD.title == "Sales"

@@ -282,13 +282,13 @@ def test_a_record_reads_back_as_it_was(tmp_path: Path, suite: Suite) -> None:
 def test_a_program_file(tmp_path: Path, suite: Suite) -> None:
     program = tmp_path / "solution.py"
     program.write_text("open('/elsewhere/1_7-1_output.xlsx', 'w')\n", encoding="utf-8")
-    submission = submission_of_program(program, suite.task("7-1"), suite.conventions)
+    submission = submission_of_program(program, suite.task("7-1"), suite.suite_format)
     assert submission.code == program.read_text()
     assert submission.label == "solution.py"
     assert submission.input_path == "/mnt/data/input/1_7-1_input.xlsx"
     assert submission.output_path == "/elsewhere/1_7-1_output.xlsx"
     with pytest.raises(SubmissionError, match=r"nothing\.py: cannot be read"):
-        submission_of_program(tmp_path / "nothing.py", suite.task("7-1"), suite.conventions)
+        submission_of_program(tmp_path / "nothing.py", suite.task("7-1"), suite.suite_format)
 
 
 @pytest.mark.data

@@ -173,7 +173,7 @@ def test_many_rows_alike_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     taken = []
     plain = plain_rows.RowShapes.take
 
-    def spied(self: plain_rows.RowShapes, rows: str) -> tuple[str, list[plain_rows.Taken]]:
+    def spied(self: plain_rows.RowShapes, rows: str) -> tuple[str, list[plain_rows.ShapeRows]]:
         rest, found = plain(self, rows)
         taken.extend(found)
         return rest, found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, OpenBook, Workspace
 from judge.compare.published.skillsbench.attempt import (
     PASSED,
@@ -480,7 +480,7 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     result = judge_test(task, test, _attempt(task, workspace))
     if result.result == SKIPPED:
         return not_judged(f"the test is skipped: {result.detail}")
-    made = Shown(detail=result.detail).outcome(right=result.result == PASSED)
+    made = ItemDetails(detail=result.detail).outcome(right=result.result == PASSED)
     return replace(made, state=State.ERROR) if result.result == "error" else made
 
 
@@ -489,7 +489,9 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
     attempt = workspace.once("skillsbench computed", lambda: _computed(task, workspace))
     result, fault = meant_outcome(task, test, attempt, workspace)
     official = _official(check, workspace)
-    return as_meant(official, Shown(detail=result.detail), fault, right=result.result == PASSED)
+    return as_meant(
+        official, ItemDetails(detail=result.detail), fault, right=result.result == PASSED
+    )
 
 
 def _computed(task: str, workspace: Workspace) -> Computed:

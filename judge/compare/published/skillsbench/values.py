@@ -244,7 +244,7 @@ def _gdp_opens(attempt: Attempt) -> str:
 _BUDGET, _YEARLY = "Budget by Directorate", "YoY Changes (%)"
 _PARTS, _GROWTH = "Directorate Shares (%)", "Growth Analysis"
 
-RECOVERED: Sequence[tuple[str, str, str, float, str]] = (
+RECOVERED_CELLS: Sequence[tuple[str, str, str, float, str]] = (
     ("budget", _BUDGET, "F8", 4639, "FY2019 SpaceOps"),
     ("budget", _BUDGET, "K5", 19285, "FY2016 Total"),
     ("budget", _BUDGET, "B9", 7139, "FY2020 Science"),
@@ -311,7 +311,7 @@ def _across_sheets(attempt: Attempt) -> str:
 
 def _recover_tests() -> Mapping[str, Test]:
     tests = {"test_file_exists": Test(exists)}
-    for group, sheet, cell, expected, words in RECOVERED:
+    for group, sheet, cell, expected, words in RECOVERED_CELLS:
         tests[f"test_{group}_values[{cell}-{expected}-{words}]"] = Test(
             partial(_recovered, group, sheet, cell, expected), _recovered_sheets(sheet)
         )

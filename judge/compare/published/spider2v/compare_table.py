@@ -534,7 +534,7 @@ class _Run:
         return made[0] == made[1]
 
     def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
-        """The looks of a sheet: its size, default properties, and cells that have others."""
+        """The formatting of a sheet: its size, default properties, and cells that have others."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)

@@ -390,7 +390,7 @@ class Active:
 
 
 def active_looks(book: Book, sheet: str, *, osworld: bool) -> Iterator[Active]:
-    """The conditional looks of a sheet, in the order in which they are applied.
+    """The conditional formats of a sheet, in the order in which they are applied.
 
     Raises:
         PublishedError: the published function raises.

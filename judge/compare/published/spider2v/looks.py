@@ -1,4 +1,4 @@
-"""Reads the looks of cells as the published functions do through openpyxl."""
+"""Reads the formatting of cells as the published functions do through openpyxl."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from openpyxl.worksheet.table import Table
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.computing import compare_files
 from judge.compare.cells.requested_formula import words_for_formula
-from judge.compare.cells.scope import Kept, find_losses
+from judge.compare.cells.scope import Losses, find_losses
 from judge.errors import UsageError, WorkbookError
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window
@@ -39,7 +39,7 @@ NOWHERE: list[CellRange] = []
 Change = Callable[[openpyxl.Workbook], None]
 
 
-def losses(before: bytes, gold: bytes, output: bytes, answer: list[CellRange] = NOWHERE) -> Kept:
+def losses(before: bytes, gold: bytes, output: bytes, answer: list[CellRange] = NOWHERE) -> Losses:
     first, second, third = map(open_workbook, (before, gold, output))
     return find_losses(first, second, third, answer)
 

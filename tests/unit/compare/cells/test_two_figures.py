@@ -22,7 +22,7 @@ from judge.compare.cells.dynamic import constant_answer, measure_dynamic
 from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import comparison_to_json
-from judge.compare.cells.requested_formula import Asked, asked_of
+from judge.compare.cells.requested_formula import Demand, asked_of
 from judge.compare.cells.sides import OtherCase, ScopeSources
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
@@ -342,7 +342,7 @@ def follow(
         (ranges, ranges),
         profile=get_profile(profile),
         compute=Arithmetic(),
-        asked=Asked.NOTHING,
+        asked=Demand.NOTHING,
     )
 
 
@@ -478,7 +478,7 @@ def test_a_gold_is_live_and_as_constants_hard_coded() -> None:
             (ranges, ranges),
             profile=get_profile("standard"),
             compute=Arithmetic(),
-            asked=Asked.NOTHING,
+            asked=Demand.NOTHING,
         ).kind
         for output in (gold, fixed)
     ]
@@ -488,13 +488,13 @@ def test_a_gold_is_live_and_as_constants_hard_coded() -> None:
 @pytest.mark.parametrize(
     ("question", "asked"),
     [
-        ("I need a formula for the total", Asked.FORMULA),
-        ("write a macro that adds a formula", Asked.PROGRAM),
-        ("what is the total?", Asked.NOTHING),
-        (None, Asked.FORMULA),
+        ("I need a formula for the total", Demand.FORMULA),
+        ("write a macro that adds a formula", Demand.PROGRAM),
+        ("what is the total?", Demand.NOTHING),
+        (None, Demand.FORMULA),
     ],
 )
-def test_a_question_says_what_it_asks_for(question: str | None, asked: Asked) -> None:
+def test_a_question_says_what_it_asks_for(question: str | None, asked: Demand) -> None:
     assert asked_of(question) is asked
 
 

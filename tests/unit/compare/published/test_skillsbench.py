@@ -21,7 +21,7 @@ from judge.compare.published.skillsbench.attempt import (
     polars_table,
 )
 from judge.compare.published.skillsbench.items import OUTPUTS, TESTS, judge_test
-from judge.compare.published.skillsbench.values import RECOVERED, gdp_answers
+from judge.compare.published.skillsbench.values import RECOVERED_CELLS, gdp_answers
 from judge.compare.rules.published_error import PublishedError
 
 
@@ -71,7 +71,7 @@ def test_a_missing_file_skips_the_tests_of_recovered_values() -> None:
 def recovered(changes: Mapping[tuple[str, str], object] | None = None) -> Attempt:
     budget: dict[str, object] = {f"{column}{row}": 0 for column in "BCDEFGHIJ" for row in (5, 10)}
     sheets: dict[str, dict[str, object]] = {"Budget by Directorate": budget}
-    for _, sheet, cell, lost, _ in RECOVERED:
+    for _, sheet, cell, lost, _ in RECOVERED_CELLS:
         sheets.setdefault(sheet, {})[cell] = lost
     budget.update({"B5": 19285, "E8": 5047, "E13": 7616, "B10": 23285 - 6555})
     for (sheet, cell), value in (changes or {}).items():

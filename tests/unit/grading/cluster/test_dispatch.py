@@ -13,7 +13,15 @@ from judge.core.verdict import Verdict
 from judge.errors import ClusterError
 from judge.grading.batch import WorkerRecipe
 from judge.grading.cluster import dispatch
-from judge.grading.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Answered, Dispatcher, Lost, Terms
+from judge.grading.cluster.dispatch import (
+    DEATHS,
+    DEPTH,
+    STUCK_S,
+    Answered,
+    Dispatcher,
+    LostPiece,
+    Terms,
+)
 from judge.grading.cluster.messages import Identity, Introduction, Question, Reply, Request
 from judge.grading.jobs import ATTEMPTS, CaseJob, Job, JudgedCase
 from tests.unit.grading.cluster.scripted import (
@@ -115,7 +123,7 @@ def test_only_the_cases_that_kill_their_worker_are_given_up(fatal_cases: set[int
     jobs = [job(number, cases=3) for number in range(40)]
     work, _ = dispatcher(cluster)
     outcomes = list(work.run(jobs))
-    lost = [each for each in outcomes if isinstance(each, Lost)]
+    lost = [each for each in outcomes if isinstance(each, LostPiece)]
     given_up = {(each.work.task.id, one.case.number) for each in lost for one in _cases(each)}
     assert given_up == {("7", case) for case in fatal_cases}
     whole = every_case_once(jobs)
@@ -123,7 +131,7 @@ def test_only_the_cases_that_kill_their_worker_are_given_up(fatal_cases: set[int
     assert all("workers died" in each.reason for each in lost)
 
 
-def _cases(lost: Lost) -> Sequence[CaseJob]:
+def _cases(lost: LostPiece) -> Sequence[CaseJob]:
     assert isinstance(lost.work, Job)
     return lost.work.cases
 
@@ -176,7 +184,7 @@ def test_a_worker_that_answers_what_cannot_be_used_is_left_out(
     cluster.answers_of["w1"] = lambda _: answer
     work, told = dispatcher(cluster)
     outcomes = list(work.run(jobs))
-    assert not [each for each in outcomes if isinstance(each, Lost)]
+    assert not [each for each in outcomes if isinstance(each, LostPiece)]
     assert counted(outcomes) == every_case_once(jobs)
     assert work.stopped is None
     assert len([address for address, _ in cluster.sent if address == "w1"]) <= DEPTH

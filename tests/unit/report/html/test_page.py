@@ -18,7 +18,7 @@ from judge.report.grid_window import GridBounds
 from judge.report.html import report_html
 from judge.report.html.page import highlight, inline_json
 from judge.report.html.pages import KINDS, TaskPages
-from judge.report.html.render import LADDER, pack, pack_all
+from judge.report.html.render import GRID_BOUNDS, pack, pack_all
 from judge.report.load import load_run
 from tests.browser.made_run import (
     MadeCase,
@@ -114,7 +114,7 @@ def test_the_largest_pages_are_made_smaller_until_all_fit() -> None:
     packed = pack_all(4, make, limit=120_000)
     assert sum(map(len, packed)) <= 120_000
     assert [unpack(each)["n"] for each in packed] == [0, 1, 2, 3]
-    assert {number for number, bounds in made if bounds is not LADDER[0]} == {2}
+    assert {number for number, bounds in made if bounds is not GRID_BOUNDS[0]} == {2}
     assert [len(unpack(packed[n])["cells"]) for n in (0, 1, 3)] == [200] * 3
 
 

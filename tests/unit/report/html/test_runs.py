@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge.grading.store import RunDirectory
-from judge.report.html.runs import Listed, render_comparison, render_runs
+from judge.report.html.runs import ListedRun, render_comparison, render_runs
 from judge.report.load import load_run
 from judge.report.pairing import compare_loaded
 from tests.browser.made_run import few_tasks, make_run, make_suite
@@ -55,14 +55,14 @@ def test_numbers_of_a_comparison_are_those_of_its_json(results: Path) -> None:
         assert float(value) == (len(at) if isinstance(at, list) else at), pointer
 
 
-def listed(name: str, soft: float | None, suite: str = "s", *, going: bool = False) -> Listed:
+def listed(name: str, soft: float | None, suite: str = "s", *, going: bool = False) -> ListedRun:
     estimate = {"value": soft, "low": None, "high": None, "n": 1, "method": ""}
     run = {"suite": {"name": suite, "digest": suite}, "model": None, "profile": "standard"}
     run |= {"setting": None, "recalc": None}
     overall = {"soft_restriction": estimate, "hard_restriction": estimate}
     document = {"name": name, "run": run, "overall": overall, "notes": []}
     progress = {"done": 1, "total": 2, "verdicts": {}, "going": going}
-    return Listed(name, document, progress)
+    return ListedRun(name, document, progress)
 
 
 def test_runs_of_one_suite_stand_together_the_best_first() -> None:
@@ -72,7 +72,7 @@ def test_runs_of_one_suite_stand_together_the_best_first() -> None:
         listed("none", None),
         listed("begun", 1.0, going=True),
         listed("high", 0.8),
-        Listed("fresh", None, {"done": 0, "total": 3, "verdicts": {}, "going": True}, "not yet"),
+        ListedRun("fresh", None, {"done": 0, "total": 3, "verdicts": {}, "going": True}, "not yet"),
     ]
     html = render_runs("results", runs, token="secret")
     assert re.findall(r'data-run="(\w+)"', html) == [

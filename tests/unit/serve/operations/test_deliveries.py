@@ -22,7 +22,7 @@ from judge.serve.operations.deliveries import (
     redeliver,
     rotate_secret,
 )
-from judge.serve.operations.sending import Message, Outcome, Sender, Sent
+from judge.serve.operations.sending import DeliveryResult, Message, Outcome, Sender
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
@@ -49,9 +49,9 @@ class Answers:
     outcomes: list[Outcome]
     sent: list[Message] = field(default_factory=list)
 
-    def send(self, message: Message, _at: object) -> Sent:
+    def send(self, message: Message, _at: object) -> DeliveryResult:
         self.sent.append(message)
-        return Sent(self.outcomes.pop(0), 500)
+        return DeliveryResult(self.outcomes.pop(0), 500)
 
     def as_sender(self) -> Sender:
         return cast(Sender, self)
@@ -145,7 +145,7 @@ def test_a_try_that_was_killed_is_made_again(database: Database) -> None:
     plan(database)
 
     class Killed(Answers):
-        def send(self, message: Message, _at: object) -> Sent:
+        def send(self, message: Message, _at: object) -> DeliveryResult:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

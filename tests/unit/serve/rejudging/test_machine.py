@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import Applying, Of, Opening, Scope
+from judge.serve.rejudging.machine import ApplyRequest, Opening, Scope, ScopeKind
 from judge.serve.rejudging.service import diff_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
@@ -178,7 +178,7 @@ class World:
     def apply(self, rejudging: str, changed: int, *, other: bool = False) -> int:
         with self.database.writing(ACTOR) as transaction:
             return machine.apply(
-                transaction, rejudging, Applying(self.author, changed, other), self.new_version
+                transaction, rejudging, ApplyRequest(self.author, changed, other), self.new_version
             )
 
     def new_version(self, transaction: Transaction, row: Mapping[str, Any], why: str) -> None:
@@ -379,12 +379,12 @@ def test_what_was_cancelled_or_withdrawn_meanwhile_does_not_come_back(world: Wor
 def test_only_a_whole_suite_moves_to_other_conditions(world: World) -> None:
     submission = world.submit(world.one)
     with pytest.raises(Problem) as problem:
-        world.opened(Scope(Of.SUBMISSIONS, (submission,)))
+        world.opened(Scope(ScopeKind.SUBMISSIONS, (submission,)))
     assert problem.value.kind.status == 422
     with pytest.raises(UsageError):
-        Scope(Of.SUBMISSIONS)
+        Scope(ScopeKind.SUBMISSIONS)
     with pytest.raises(UsageError):
-        Scope(Of.ALL, (submission,))
+        Scope(ScopeKind.ALL, (submission,))
 
 
 def test_disputes_are_corrected_when_it_is_applied(world: World) -> None:

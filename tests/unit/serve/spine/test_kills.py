@@ -25,7 +25,7 @@ from judge.serve.access.rights import Viewer
 from judge.serve.boards.signing import SigningKeys
 from judge.serve.boards.versions import RENEWED, NewBoard, renew_judged
 from judge.serve.context import Server
-from judge.serve.intake import LINES, Described, admit, check_body, submit
+from judge.serve.intake import LINES, SubmitterStatement, admit, check_body, submit
 from judge.serve.operations.deliveries import NewWebhook, add_webhook, deliver, plan
 from judge.serve.operations.sending import Outcome, Sender
 from judge.serve.operations.upkeep import back_up
@@ -131,7 +131,7 @@ def test_handing_in(world: World, open_suite: Any) -> None:
         with server.folder.receiving() as received:
             received.write(typed_lines())
             checked = check_body(server.folder, received, LINES, open_suite, admission.tasks, None)
-        answer, _ = submit(server, viewer, admission, checked, Described(), "one key")
+        answer, _ = submit(server, viewer, admission, checked, SubmitterStatement(), "one key")
         return str(answer["id"])
 
     def check() -> None:
