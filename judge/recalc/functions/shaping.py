@@ -267,7 +267,7 @@ def _pieces(
 
 
 def _filtered(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
-    """FILTER: the rows, or columns, beside a value that is TRUE or a number other than 0."""
+    """FILTER: the rows or columns whose condition is TRUE, or a number other than 0."""
     rows, tests = (_rows(evaluation, argument) for argument in arguments[:2])
     of_lines = len(tests) == len(rows) and len(tests[0]) == 1
     if not of_lines and (len(tests) > 1 or len(tests[0]) != len(rows[0])):
