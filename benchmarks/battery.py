@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import io
 import re
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import openpyxl
 import yaml
 from openpyxl.worksheet.formula import ArrayFormula
+from openpyxl.worksheet.table import Table
 
 from judge.formulas.functions import PREFIXED, WORKSHEET_PREFIXED
 from judge.formulas.traits import traits
@@ -23,6 +25,7 @@ SHEET = "Probe"
 PLACE = CellRef(SHEET, 1, 26)
 PLACE_RANGE = CellRange(SHEET, 1, 26, 1, 26)
 
+_EMPTY_TEXT = re.compile(rb'(<c r="[A-Z]+[0-9]+" t="inlineStr") ?/>')
 _CALL = re.compile(r'"(?:[^"]|"")*"|(?<![\w.])([A-Z][A-Z0-9.]*)\(')
 
 
@@ -34,8 +37,10 @@ class Probe:
         page: the page of the function reference.
         formula: the formula as written in a file.
         expected: the documented result.
-        data: address -> constant.
+        data: address, which may name another sheet (``Other!A1``) -> constant, error or formula.
         array: whether the formula is entered as an array formula.
+        hidden: rows of the probe's sheet that are hidden.
+        table: the range of a table called Sales on that sheet; empty without one.
     """
 
     page: str
@@ -43,6 +48,8 @@ class Probe:
     expected: CellValue
     data: Mapping[str, Any]
     array: bool
+    hidden: Sequence[int] = ()
+    table: str = ""
 
     @property
     def functions(self) -> frozenset[str]:
@@ -55,17 +62,25 @@ class Probe:
         sheet = book.worksheets[0]
         sheet.title = SHEET
         for address, value in self.data.items():
-            cell = sheet[address]
+            name, _, place = address.rpartition("!")
+            if name and name not in book.sheetnames:
+                book.create_sheet(name)
+            cell = (book[name] if name else sheet)[place]
             if isinstance(value, dict):
-                cell.value, cell.data_type = value["error"], "e"
+                kind = "f" if "formula" in value else "e"
+                cell.value, cell.data_type = value.get("formula", value.get("error")), kind
             else:
                 cell.value = value
                 if isinstance(value, str):
                     cell.data_type = "s"
+        for row in self.hidden:
+            sheet.row_dimensions[row].hidden = True
+        if self.table:
+            sheet.add_table(Table(displayName="Sales", ref=self.table))
         sheet["Z1"] = ArrayFormula("Z1", self.formula) if self.array else self.formula
         stream = io.BytesIO()
         book.save(stream)
-        return stream.getvalue()
+        return _with_empty_texts(stream.getvalue())
 
     def accepts(self, value: CellValue) -> bool:
         """Returns whether a value is the documented result, to the documented decimals."""
@@ -90,7 +105,18 @@ def probes(path: Path = BATTERY) -> Iterator[Probe]:
                 expected=_value(expected),
                 data={k: _constant(v) for k, v in group.get("data", {}).items()},
                 array=bool(group.get("array")),
+                hidden=group.get("hidden", ()),
+                table=group.get("table", ""),
             )
+
+
+def _with_empty_texts(package: bytes) -> bytes:
+    """Makes the cells that openpyxl wrote for an empty text hold one; they would be blank."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(package)) as before, zipfile.ZipFile(stream, "w") as after:
+        for name in before.namelist():
+            after.writestr(name, _EMPTY_TEXT.sub(rb"\1><is><t></t></is></c>", before.read(name)))
+    return stream.getvalue()
 
 
 def _prefix(call: re.Match[str]) -> str:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.battery import BATTERY as BATTERY_FILE
-from benchmarks.battery import PLACE, PLACE_RANGE, probes
+from benchmarks.battery import PLACE, PLACE_RANGE, SHEET, probes
 from benchmarks.evidence import Sample, fold_of, samples_of, trust_data
 from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
 from benchmarks.remembered import RememberedEngine
@@ -133,17 +133,17 @@ def of_battery(path: Path = BATTERY_FILE) -> Iterator[Measured]:
     for number, probe in enumerate(probes(path)):
         package = probe.workbook()
         workbook = open_workbook(package)
-        (sheet,) = workbook.sheet_names
-        cells = list(sheet_formulas(workbook, sheet))
+        by_sheet = {name: list(sheet_formulas(workbook, name)) for name in workbook.sheet_names}
+        cells = by_sheet[SHEET]
         gold = Gold(
             name=f"{probe.page} {number}",
             stripped=package,
-            cells={CellRef(sheet, cell.row, cell.column): cell for cell in cells},
+            cells={CellRef(SHEET, cell.row, cell.column): cell for cell in cells},
             expected={PLACE: probe.expected},
             volatile=frozenset(),
             answer=frozenset(),
             ranges=(PLACE_RANGE,),
-            index=FormulaIndex(workbook.sheet_names, {sheet: cells}.__getitem__),
+            index=FormulaIndex(workbook.sheet_names, by_sheet.__getitem__),
             date_1904=False,
         )
         source = f"{BATTERY}/{probe.page}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,7 +27,7 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineAnswer
-from judge.recalc.names import FORMULAS, LIBREOFFICE
+from judge.recalc.names import FORMULAS, IRONCALC, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.sheets.sheet import DATA_TABLE
@@ -302,6 +303,21 @@ _MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
 files as ``#VALUE!``."""
 
 
+_SHEETS_OR_CROSSING = re.compile(
+    r"(?:'[^'\[\]]*:[^'\[\]]*'|(?<![\w.:!])[\w.]+:[\w.]+)!|"
+    r"[\w)] +(?:'[^']+'!|[\w.]+!|\$?[A-Z]{1,3}\$?[\d:]|\$?\d+:|\()"
+)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _spans_sheets_or_crosses(formula: str) -> bool:
+    """Whether a formula may refer to a range of sheets, or to the cells that two ranges share.
+
+    IronCalc supports neither; it reads only the first range, or nothing.
+    """
+    return _SHEETS_OR_CROSSING.search(formula) is not None
+
+
 class Answers:
     """Asks the engines about all cells of a request, and keeps each engine's value for each cell.
 
@@ -431,6 +447,8 @@ class Answers:
                 value = self._usable(name, cell, value)
             if value is not None:
                 votes[name] = value
+        if IRONCALC in votes and _spans_sheets_or_crosses(self._request.formulas[cell]):
+            del votes[IRONCALC]
         return votes
 
     def given(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:

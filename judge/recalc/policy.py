@@ -193,7 +193,7 @@ class _Opened:
         """The cells with structured references replaced by the rectangles that they mean."""
         return [
             cell._replace(source=self.tables.cell(cell.source, cell.ref.sheet))
-            if "[" in (cell.source.formula or "")
+            if self.tables.may_name_one(cell.source.formula or "")
             else cell
             for cell in cells
         ]

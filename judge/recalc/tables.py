@@ -68,7 +68,7 @@ class Table:
 
 _FORMULA = re.compile(
     rb"""(?P<start><c r="[A-Z]{1,3}(?P<row>\d{1,7})"[^<>]*+>"""
-    rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]*\[[^<]*+)(?=</f>)"""
+    rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]++)(?=</f>)"""
 )
 
 
@@ -116,10 +116,23 @@ class Tables:
         if headings is not None and totals is not None:
             yield folded(name), Table(sheet, window, headings, totals, columns)
 
+    @cached_property
+    def _names(self) -> re.Pattern[str] | None:
+        """Finds a table's name in a formula; None if there are no tables."""
+        has_some = any("/table" in part for part in self._workbook.package.names)
+        if not has_some or not self.by_name:
+            return None
+        names = "|".join(map(re.escape, self.by_name))
+        return re.compile(rf"(?<![\w.])(?:{names})(?![\w.(])", re.IGNORECASE)
+
+    def may_name_one(self, formula: str) -> bool:
+        """Whether a formula may refer to a table, by a structured reference or its name alone."""
+        return "[" in formula or (self._names is not None and bool(self._names.search(formula)))
+
     def formulas_on(self, sheet: str) -> Sequence[Cell]:
         """The formula cells of a sheet, with structured references written out."""
         cells = sheet_formulas(self._workbook, sheet)
-        if not any("[" in (cell.formula or "") for cell in cells):
+        if not any(self.may_name_one(cell.formula or "") for cell in cells):
             return cells
         return [self.cell(cell, sheet) for cell in cells]
 
@@ -131,7 +144,7 @@ class Tables:
             sheet: the sheet of the formula.
             row: the row of the formula.
         """
-        if "[" not in formula or is_too_long(formula) or not self.by_name:
+        if is_too_long(formula) or not self.may_name_one(formula) or not self.by_name:
             return formula
         words = tokens(formula)
         pieces: list[str] = []
@@ -142,12 +155,13 @@ class Tables:
                 at and words[at - 1].kind is Kind.SHEET
             )
             table = self.by_name.get(folded(word.text)) if is_named else None
-            if table is not None and behind is not None and behind.kind is Kind.BRACKETS:
-                area = _area(table, behind.text, row)
+            bracketed = behind is not None and behind.kind is Kind.BRACKETS
+            if table is not None and (bracketed or word.kind is Kind.NAME):
+                area = _area(table, behind.text if behind and bracketed else "[]", row)
                 if area is None:
                     return formula
                 pieces.append(_as_text(area, None if table.sheet == sheet else table.sheet))
-                at += 2
+                at += 1 + bracketed
                 continue
             if word.kind is Kind.BRACKETS:
                 return formula
@@ -158,7 +172,7 @@ class Tables:
 
     def cell(self, cell: Cell, sheet: str) -> Cell:
         """Replaces the structured references of a formula cell, once for each object."""
-        if cell.formula is None or "[" not in cell.formula:
+        if cell.formula is None or not self.may_name_one(cell.formula):
             return cell
         if id(cell) not in self._cells:
             new = self.written_out(cell.formula, sheet, cell.row)
@@ -176,7 +190,8 @@ class Tables:
                 return match[0]
             return match["start"] + escape_text(new).encode("utf-8", "surrogateescape")
 
-        return _FORMULA.sub(changed, xml) if b"[" in xml and self.by_name else xml
+        named = self._names is not None
+        return _FORMULA.sub(changed, xml) if named and b"<f" in xml else xml
 
 
 def _area(table: Table, brackets: str, row: int) -> Window | None:

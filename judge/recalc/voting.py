@@ -181,7 +181,7 @@ def winner(
     refusal = _refusal(votes, calls, trust)
     if refusal is not None:
         return refusal
-    votes = _without_unmeasured_errors(votes, calls, trust, instead)
+    votes = _without_unmeasured(votes, calls, trust, instead)
     weights = {name: weight(trust, name, calls, vote, instead) for name, vote in votes.items()}
     ranked = ranked_candidates(votes, weights)
     if any(call.is_of_arrays for call in calls):
@@ -232,22 +232,30 @@ def _may_refuse(
     )
 
 
-def _without_unmeasured_errors(
+def _without_unmeasured(
     votes: Votes, calls: Sequence[Call], trust: TrustTable, instead: CellValue
 ) -> Votes:
-    """Removes errors that may only show that an engine requires an optional argument.
+    """Removes answers that may only show that an engine requires an optional argument.
 
     Where an argument is left out, the error of an engine counts against the value of another engine
-    only if the former was measured with that shape.
+    only if the former was measured with that shape; so does a value of a quick engine against one
+    of LibreOffice, since the quick engines often read 0 there instead of the argument's default.
     """
     omitting = [call for call in calls if call.omits]
     if not omitting or all(is_error(vote, instead) for vote in votes.values()):
         return votes
-    return {
-        name: vote
-        for name, vote in votes.items()
-        if not is_error(vote, instead) or trust.is_shaped(name, omitting)
-    }
+    office = votes.get(LIBREOFFICE)
+    if office is not None and is_error(office, instead):
+        office = None
+
+    def counts(name: str, vote: CellValue) -> bool:
+        if trust.is_shaped(name, omitting):
+            return True
+        if is_error(vote, instead) or name == LIBREOFFICE or office is None:
+            return not is_error(vote, instead)
+        return same_value(with_logical(office, vote), vote)
+
+    return {name: vote for name, vote in votes.items() if counts(name, vote)}
 
 
 def _office_before_one_alone(ranked: list[Candidate], instead: CellValue) -> list[Candidate]:
@@ -255,7 +263,12 @@ def _office_before_one_alone(ranked: list[Candidate], instead: CellValue) -> lis
 
     For arrays, the quick engines outweigh LibreOffice only if they agree with each other.
     """
-    if len(ranked) < 2 or len(ranked[0].engines) > 1 or is_error(ranked[0].value, instead):
+    if len(ranked) < 2 or len(ranked[0].engines) > 1:
+        return ranked
+    first = ranked[0].value
+    if is_error(first, instead) and not (
+        isinstance(first, ErrorValue) and first.code in _OF_THE_ENGINE
+    ):
         return ranked
     is_next = LIBREOFFICE in ranked[1].engines and ranked[1].weight > 0
     return ranked[1:] if is_next else ranked
@@ -310,8 +323,10 @@ def _keeps_its_voters(
     instead: CellValue,
 ) -> bool:
     """Whether the votes for a candidate still count whatever the missing engines answer."""
-    if any(call.omits for call in calls) and is_error(first.value, instead):
-        # Against a value, the error counts only if its engine was measured with that shape.
+    if any(call.omits for call in calls) and (
+        is_error(first.value, instead) or LIBREOFFICE not in first.engines
+    ):
+        # Against a value, such an answer counts only if its engine was measured with that shape.
         return False
     alone = len(first.engines) == 1
     if alone and not trust.is_measured(first.engines[0], calls):

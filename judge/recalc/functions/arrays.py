@@ -25,6 +25,7 @@ from judge.formulas.tree import (
     Node,
     Operation,
     Parameter,
+    tree,
 )
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
@@ -80,13 +81,15 @@ def _reads_range(node: Node) -> bool:
 
 
 def reference_of(evaluation: Evaluation, node: Node) -> Reference:
-    """The rectangle that a node refers to: a written reference, or the result of OFFSET.
+    """The rectangle that a node refers to: a written reference, or that of OFFSET or INDIRECT.
 
     Raises:
         UnsureError: the node is neither.
     """
     if isinstance(node, Reference):
         return node
+    if isinstance(node, Call) and node.name == "INDIRECT":
+        return _written_reference(evaluation, node.arguments)
     if not isinstance(node, Call) or node.name != "OFFSET" or not 3 <= len(node.arguments) <= 5:
         raise UnsureError
     sheet, top, left, bottom, right = reference_of(evaluation, node.arguments[0])
@@ -104,10 +107,19 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
     return Reference(sheet, top, left, bottom, right)
 
 
+def _written_reference(evaluation: Evaluation, arguments: Sequence[Node]) -> Reference:
+    """The rectangle that INDIRECT finds in text such as ``Sheet2!A1:B5``."""
+    text = evaluation.scalar(arguments[0]) if len(arguments) == 1 else None
+    node = tree(text) if isinstance(text, str) else None
+    if not isinstance(node, Reference):
+        raise UnsureError
+    return node
+
+
 def is_reference(node: Node) -> bool:
     """Whether a node may refer to a rectangle of cells."""
     return isinstance(node, (Reference, Parameter)) or (
-        isinstance(node, Call) and node.name == "OFFSET"
+        isinstance(node, Call) and node.name in _REFERRING
     )
 
 
@@ -190,6 +202,11 @@ def _each(
     if rows * columns > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
+    sizes = {(part.rows, part.columns) for part in parts if part.size > 1}
+    # Places that only one of two arrays has are #N/A; LibreOffice leaves them out.
+    evaluation.converted = evaluation.converted or any(
+        len({size[side] for size in sizes} - {1}) > 1 for side in (0, 1)
+    )
     operands = [list(_widened_values(part, rows, columns)) for part in parts]
     # TRUE and 1 are equal in Python, so the types are a part of the key.
     keys = list(zip(*operands, *(map(type, values) for values in operands), strict=True))
@@ -229,6 +246,9 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     name = PREFIX.sub("", node.name).upper()
     if function is None or (name in CHOOSING and not evaluation.of_arrays):
         raise UnsureError
+    several = _of_references(evaluation, function, node) if name in TAKES_RANGES else None
+    if several is not None:
+        return several
     lifted = [
         number
         for number, argument in enumerate(node.arguments)
@@ -254,6 +274,47 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
         return function(evaluation, arguments)
 
     return _each(evaluation, parts, result)
+
+
+_REFERRING = frozenset(("OFFSET", "INDIRECT"))
+"""Functions that return a reference, or an array of references if one of their arguments is an
+array."""
+
+
+def _of_references(evaluation: Evaluation, function: Function, node: Call) -> Cells | None:
+    """The results of a function for each reference of an array; None if there is no such array.
+
+    An array of references comes from OFFSET or INDIRECT. SUMIF and SUBTOTAL, for example, are then
+    called once for each of them.
+    """
+    arguments = node.arguments
+    calls = [
+        (at, argument)
+        for at, argument in enumerate(arguments)
+        if isinstance(argument, Call) and argument.name in _REFERRING
+    ]
+    if len(calls) != 1:
+        return None
+    at, referring = calls[0]
+    first = 1 if referring.name == "OFFSET" else 0
+    given = [
+        (number, all_of(evaluation, argument))
+        for number, argument in enumerate(referring.arguments)
+        if number >= first and not isinstance(argument, Missing)
+    ]
+    if all(part.size == 1 for _, part in given):
+        return None
+    evaluation.converted = True
+
+    def result(values: Sequence[Scalar]) -> Scalar:
+        inner = list(referring.arguments)
+        for (number, _), value in zip(given, values, strict=True):
+            inner[number] = as_node(value)
+        outer = list(arguments)
+        outer[at] = Call(referring.name, tuple(inner))
+        return function(evaluation, outer)
+
+    return _each(evaluation, [part for _, part in given], result)
 
 
 def _is_range(node: Node) -> bool:
@@ -577,6 +638,7 @@ def _line_of(*, rows: bool) -> ArrayFunction:
             )
         values = [cells.values.get(position) for position in positions]
         if ignored in (1, 3):
+            evaluation.converted = evaluation.converted or "" in values  # text, if an empty one
             values = [value for value in values if value is not None]
         if ignored in (2, 3):
             values = [value for value in values if not isinstance(value, ErrorValue)]

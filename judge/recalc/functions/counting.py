@@ -206,7 +206,7 @@ def _subtotal(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """SUBTOTAL: omits other subtotals, rows that a filter hides, and from 101 all hidden rows.
 
     Raises:
-        UnsureError: the function number is unusual, or a count may depend on an error.
+        UnsureError: the function number is unusual.
     """
     if len(arguments) < 2:
         raise UnsureError
@@ -242,12 +242,12 @@ def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) 
     """Totals some values with the function that SUBTOTAL or AGGREGATE selects by this number."""
     if which == 3:
         return len(values)
+    evaluation.converted = evaluation.converted or has_logical(values)
+    if which == 2:
+        return sum(map(is_number, values))
     numbers = numbers_of(values)
     if isinstance(numbers, ErrorValue):
-        if which == 2:
-            raise UnsureError
         return numbers
-    evaluation.converted = evaluation.converted or has_logical(values)
     if which in (12, 13):
         return _median(numbers) if which == 12 else _mode(evaluation, numbers)
     return _AGGREGATED[which](numbers)
@@ -264,10 +264,16 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     which, option = (evaluation.scalar(argument) for argument in arguments[:2])
     if isinstance(which, (bool, str, ErrorValue)) or which is None or isinstance(option, bool):
         raise UnsureError
-    if not isinstance(option, (int, float)) or option not in range(8):
+    if not isinstance(option, (int, float)):
         raise UnsureError
+    if math.trunc(which) not in range(1, 20) or math.trunc(option) not in range(8):
+        return evaluation.refused(VALUE)
     ranks = which in _RANKED
-    if (ranks and len(arguments) != 4) or not (ranks or which in _AGGREGATED or which in (12, 13)):
+    if (
+        option != int(option)
+        or (ranks and len(arguments) != 4)
+        or not (ranks or which in _AGGREGATED or which in (12, 13))
+    ):
         raise UnsureError
     values: list[Scalar] = []
     for argument in arguments[2:3] if ranks else arguments[2:]:
@@ -319,6 +325,8 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
             values += added
         error = next((value for value in values if isinstance(value, ErrorValue)), None)
         tests = [bool(value) for value in values if isinstance(value, (bool, int, float))]
+        # Excel reads every argument, while IronCalc stops at the first that decides.
+        evaluation.converted = evaluation.converted or error is not None
         return error or (total(tests) if tests else VALUE)
 
     return call

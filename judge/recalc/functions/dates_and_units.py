@@ -202,6 +202,63 @@ def _add_in(name: str) -> Function:
     return call
 
 
+def _working_days(name: str) -> Function:
+    """NETWORKDAYS, WORKDAY and their INTL variants, of which only the refusals are known here."""
+    has_weekend = name.endswith(".INTL")
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) < 2:
+            raise UnsureError
+        values = [evaluation.scalar(argument) for argument in arguments[:2]]
+        if any(isinstance(value, (str, ErrorValue)) for value in values):
+            raise UnsureError
+        refused = evaluation.refusal(name, values)
+        if has_weekend and len(arguments) > 2 and refused is None:
+            weekend = evaluation.scalar(arguments[2])
+            refused = _refused_weekend(weekend, free=name == "NETWORKDAYS.INTL")
+        if refused is not None:
+            return evaluation.refused(refused)
+        if has_weekend:
+            raise UnsureError
+        return _refusing_logical(evaluation, arguments)
+
+    return call
+
+
+_WEEKENDS = frozenset((*range(1, 8), *range(11, 18)))
+
+
+def _refused_weekend(weekend: Scalar, *, free: bool) -> ErrorValue | None:
+    """The error if a value does not say which days are the weekend: a number, or seven 0 and 1.
+
+    Args:
+        weekend: the value.
+        free: whether all seven days may be free.
+    """
+    if isinstance(weekend, str):
+        is_mask = len(weekend) == 7 and set(weekend) <= {"0", "1"}
+        return None if is_mask and (free or "0" in weekend) else VALUE
+    if not is_number(weekend):
+        return None
+    return None if math.trunc(float(weekend or 0)) in _WEEKENDS else NUM
+
+
+def _of_complex(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """IMSUM, IMSUB, IMPRODUCT and IMDIV of numbers with i and with j: #VALUE!."""
+    suffixes: set[str] = set()
+    for argument in arguments:
+        if isinstance(argument, Reference) and not _is_cell(argument):
+            raise UnsureError
+        value = evaluation.scalar(argument)
+        if isinstance(value, ErrorValue):
+            raise UnsureError
+        if isinstance(value, str):
+            suffixes.add(value[-1:])
+    if {"i", "j"} <= suffixes:
+        return evaluation.refused(VALUE)
+    return _refusing_logical(evaluation, arguments)
+
+
 def _logical_payment(refused: ErrorValue, payments: int) -> Function:
     """XNPV and XIRR: a logical value is refused as the rate, or among the payments.
 
@@ -396,6 +453,11 @@ def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _add_in(name) for name in ADD_IN for prefix in ("", "_XLFN.")},
+    **{
+        name: _working_days(name)
+        for name in ("NETWORKDAYS", "NETWORKDAYS.INTL", "WORKDAY", "WORKDAY.INTL")
+    },
+    **dict.fromkeys(("IMSUM", "IMSUB", "IMPRODUCT", "IMDIV"), _of_complex),
     "XNPV": _logical_payment(NUM, 1),
     "XIRR": _logical_payment(VALUE, 0),
     "ODDFPRICE": _odd_first(of_yield=False),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
-from judge.recalc.functions.arrays import all_of
+from judge.recalc.functions.arrays import MAX_VALUES, ArrayResult, all_of, of_rows, single
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
 from judge.recalc.functions.scalars import Evaluation, Function, compared, rank
@@ -182,6 +182,40 @@ def _in_table(*, by_rows: bool) -> Function:
     return call
 
 
+def _index(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    """INDEX: a value of an array or a range, or a whole row or column of it."""
+    if not 2 <= len(arguments) <= 3:
+        raise UnsureError
+    area = arguments[0]
+    if isinstance(area, Reference):
+        cells = evaluation.values.searched(area)
+    else:
+        cells = _cells(evaluation, area)
+    places: list[int] = []
+    for argument in arguments[1:]:
+        value = evaluation.scalar(argument)
+        number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return single(number)
+        places.append(int(number))
+    if len(places) == 1:
+        if cells.rows > 1 and cells.columns > 1:
+            raise UnsureError
+        places = [0, places[0]] if cells.rows == 1 else [places[0], 0]
+    if min(places) < 0:
+        return single(VALUE)
+    row, column = places
+    if row > cells.rows or column > cells.columns:
+        return single(REF)
+    rows = range(row - 1, row) if row else range(cells.rows)
+    columns = range(column - 1, column) if column else range(cells.columns)
+    if len(rows) * len(columns) > MAX_VALUES:
+        raise UnsureError
+    if len(rows) * len(columns) > 1 and not evaluation.spreads:
+        raise UnsureError
+    return of_rows([[cells.values.get((at, to)) for to in columns] for at in rows])
+
+
 # -- XLOOKUP and XMATCH ----------------------------------------------------------------------------
 
 
@@ -300,6 +334,7 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 LOOKUP_FUNCTIONS: dict[str, Function] = {
     "MATCH": _match,
     "LOOKUP": _lookup,
+    "INDEX": ArrayResult(_index),
     "VLOOKUP": _in_table(by_rows=True),
     "HLOOKUP": _in_table(by_rows=False),
     "_XLFN.XLOOKUP": _xlookup,

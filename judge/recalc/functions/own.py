@@ -290,7 +290,7 @@ class OwnValues:
         stored, key = self._contents.stored(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
             cell = self._sheet(ref.sheet).cell(key)
-            if "[" in (cell.formula or ""):
+            if "[" in (cell.formula or "") or traits(cell.formula or "").names:
                 cell = self._index.cell(ref) or cell  # the index has tables written out
             return self._formula(ref, cell)[0]
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)

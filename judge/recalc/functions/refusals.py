@@ -134,6 +134,22 @@ def _is_day(number: float) -> bool:
 _WEEKS = frozenset((1, 2, 3, *range(11, 18)))
 
 
+def _week(day: float, kind: float = 1) -> bool:
+    """The arguments of WEEKNUM and ISOWEEKNUM."""
+    return _is_day(day) and math.trunc(kind) in (1, 2, *range(11, 18), 21)
+
+
+def _workday(start: float, days: float, *others: float) -> bool:
+    """The arguments of WORKDAY: a working day takes at least one day of the calendar."""
+    del others
+    return _is_day(start) and _is_day(math.floor(start) + math.trunc(days))
+
+
+def _between_days(*numbers: float) -> bool:
+    """The arguments of NETWORKDAYS."""
+    return all(map(_is_day, numbers[:2]))
+
+
 def _fraction(numbers: Sequence[float]) -> ErrorValue | None:
     """The denominator of DOLLARDE and DOLLARFR."""
     if len(numbers) != 2 or numbers[1] >= 1:
@@ -167,6 +183,9 @@ REFUSALS: Mapping[str, Refusal] = {
     "DB": _unless(_fixed, 4, 5),
     "DDB": _unless(_declining, 4, 5),
     "TIME": _unless(_time, 3, 3),
+    **dict.fromkeys(("WORKDAY", "WORKDAY.INTL"), _unless(_workday, 2, 4)),
+    **dict.fromkeys(("NETWORKDAYS", "NETWORKDAYS.INTL"), _unless(_between_days, 2, 4)),
+    **dict.fromkeys(("WEEKNUM", "ISOWEEKNUM"), _unless(_week, 1, 2)),
     "WEEKDAY": _unless(lambda day, kind=1: _is_day(day) and math.trunc(kind) in _WEEKS, 1, 2),
     **dict.fromkeys(("ACOS", "ASIN"), _each(lambda x: abs(x) <= 1)),
     "ACOSH": _each(lambda x: x >= 1),

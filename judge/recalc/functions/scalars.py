@@ -128,7 +128,7 @@ REFUSING_ERRORS = frozenset(
     NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
     STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
     DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    TIME WEEKDAY DAYS360 UNICHAR
+    TIME WEEKDAY ISOWEEKNUM DAYS360 UNICHAR
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions of numbers that are left to engines unless one of their arguments is an error."""
@@ -305,7 +305,7 @@ class Evaluation:
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(number)
-        self.converted = self.converted or (operator == "^" and not any(numbers))
+        self.converted = self.converted or (operator == "^" and numbers[0] == 0 >= numbers[1])
         return _arithmetic(operator, numbers)
 
     def _joined(self, operands: Sequence[Scalar]) -> str:
@@ -499,6 +499,49 @@ def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return _chosen(evaluation, evaluation.scalar(arguments[1]) if value == NA else value)
 
 
+def _ifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """IFS: the value after the first test that holds."""
+    if len(arguments) % 2:
+        raise UnsureError
+    for test, value in zip(arguments[::2], arguments[1::2], strict=True):
+        holds = evaluation.scalar(test)
+        if isinstance(holds, ErrorValue):
+            return holds
+        if isinstance(holds, str):
+            raise UnsureError
+        if holds:
+            return _chosen(evaluation, evaluation.scalar(value))
+    return NA
+
+
+def _switch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """SWITCH: the value after the first equal one, or the last argument."""
+    if len(arguments) < 3:
+        raise UnsureError
+    sought = evaluation.scalar(arguments[0])
+    if isinstance(sought, ErrorValue) or sought is None:
+        raise UnsureError
+    pairs = arguments[1:]
+    for case, value in zip(pairs[::2], pairs[1::2], strict=False):
+        other = evaluation.scalar(case)
+        if isinstance(other, ErrorValue) or other is None:
+            raise UnsureError
+        if rank(other) == rank(sought) and compared(sought, other, "="):
+            return _chosen(evaluation, evaluation.scalar(value))
+    return _chosen(evaluation, evaluation.scalar(pairs[-1])) if len(pairs) % 2 else NA
+
+
+def _choose(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """CHOOSE: the argument with a number."""
+    value = evaluation.scalar(arguments[0]) if len(arguments) > 1 else NA
+    number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+    if isinstance(number, ErrorValue):
+        return number
+    if not 1 <= number < len(arguments):
+        return VALUE
+    return _chosen(evaluation, evaluation.scalar(arguments[int(number)]))
+
+
 def _rounded(number: float, places: float) -> Scalar:
     if abs(places) > 20 or abs(number) >= 1e15:
         raise UnsureError
@@ -561,7 +604,7 @@ def _error_type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     if value == VALUE and isinstance(arguments[0], Reference):
         raise UnsureError  # files have #VALUE! for some newer errors as well
-    evaluation.converted = evaluation.converted or value.code == "#CALC!"
+    evaluation.converted = True  # engines fail for ranges of one cell, and for #CALC!
     return _ERROR_NUMBERS[value.code]
 
 
@@ -578,6 +621,10 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "N": of_values(1, 1, _n),
     "IF": _if,
     "IFERROR": _iferror,
+    "_XLFN.IFS": _ifs,
+    "_XLFN.SWITCH": _switch,
+    "CHOOSE": _choose,
+    "ISBLANK": _is(lambda value: value is None),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
     "SQRT": _of_numbers(1, 1, _root),

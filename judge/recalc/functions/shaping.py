@@ -263,6 +263,136 @@ def _pieces(
     return [part for part in parts if part or not skips]
 
 
+# -- filtering and sorting -------------------------------------------------------------------------
+
+
+def _filtered(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """FILTER: the rows or columns whose condition is TRUE, or a number other than 0."""
+    rows, tests = (_rows(evaluation, argument) for argument in arguments[:2])
+    of_lines = len(tests) == len(rows) and len(tests[0]) == 1
+    if not of_lines and (len(tests) > 1 or len(tests[0]) != len(rows[0])):
+        raise _RefusedError(VALUE)
+    flags = [*itertools.chain.from_iterable(tests)]
+    for flag in flags:
+        if isinstance(flag, (str, ErrorValue)):
+            raise _RefusedError(VALUE if isinstance(flag, str) else flag)
+    # LibreOffice takes a negative number for FALSE.
+    evaluation.converted = evaluation.converted or any(
+        is_number(flag) and flag not in (0, 1) for flag in flags
+    )
+    kept = [
+        line for line, flag in zip(rows if of_lines else _turned(rows), flags, strict=True) if flag
+    ]
+    if not kept and len(arguments) == 3 and not isinstance(arguments[2], Missing):
+        return [[evaluation.scalar(arguments[2])]]
+    return kept if of_lines else _turned(kept)
+
+
+def _distinct(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """UNIQUE: each row or column once, or only those that occur once."""
+    rows = _rows(evaluation, arguments[0])
+    by_column, once = (_option(evaluation, arguments, at) for at in (1, 2))
+    lines = _turned(rows) if by_column else rows
+    groups: dict[object, Rows] = {}
+    for line in lines:
+        key = tuple((_known(value), type(value) is bool) for value in line)
+        groups.setdefault(key, []).append(line)
+    kept = [group[0] for group in groups.values() if not once or len(group) == 1]
+    return _turned(kept) if by_column and kept else kept
+
+
+def _known(value: Scalar) -> Scalar:
+    """A value as UNIQUE and GROUPBY compare it: without regard to upper and lower case."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def _in_order(lines: Rows, keys: Sequence[tuple[Sequence[Scalar], bool]]) -> Rows:
+    """Sorts lines by several keys, the first of which counts most; blank ones come last.
+
+    Raises:
+        UnsureError: a key is an error.
+    """
+    places = list(range(len(lines)))
+    for values, descending in reversed(keys):
+        if any(isinstance(value, ErrorValue) for value in values):
+            raise UnsureError
+        key = functools.cmp_to_key(functools.partial(_order, descending=descending))
+        filled = [at for at in places if values[at] is not None]
+        places = sorted(filled, key=lambda at: key(values[at])) + [
+            at for at in places if values[at] is None
+        ]
+    return [lines[at] for at in places]
+
+
+def _descends(value: Scalar) -> bool:
+    """Whether an order is descending; an order is 1 or -1."""
+    if value not in (1, -1) or isinstance(value, bool):
+        raise _RefusedError(VALUE)
+    return value == -1
+
+
+def _sorted(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """SORT by one or several columns, or rows."""
+    rows = _rows(evaluation, arguments[0])
+    indexes, orders = (
+        [*itertools.chain.from_iterable(_rows(evaluation, arguments[at]))]
+        if at < len(arguments) and not isinstance(arguments[at], Missing)
+        else [1]
+        for at in (1, 2)
+    )
+    if len(orders) not in (1, len(indexes)):
+        raise UnsureError
+    orders = orders * len(indexes) if len(orders) == 1 else orders
+    by_column = _option(evaluation, arguments, 3)
+    lines = _turned(rows) if by_column else rows
+    fields = _turned(lines)
+    keys: list[tuple[Sequence[Scalar], bool]] = []
+    for index, order in zip(indexes, orders, strict=True):
+        if not is_number(index) or not 1 <= index < len(fields) + 1:
+            raise _RefusedError(VALUE)
+        keys.append((fields[int(index) - 1], _descends(order)))
+    ordered = _in_order(lines, keys)
+    return _turned(ordered) if by_column else ordered
+
+
+def _sorted_by(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """SORTBY: sorts rows, or columns, by the values of other ones."""
+    rows = _rows(evaluation, arguments[0])
+    keys: list[tuple[Sequence[Scalar], bool]] = []
+    shapes: set[tuple[int, int]] = set()
+    for at in range(1, len(arguments), 2):
+        by = _rows(evaluation, arguments[at])
+        given = at + 1 < len(arguments) and not isinstance(arguments[at + 1], Missing)
+        descending = _descends(evaluation.scalar(arguments[at + 1])) if given else False
+        keys.append(([*itertools.chain.from_iterable(by)], descending))
+        shapes.add((len(by), len(by[0])))
+    if shapes == {(len(rows), 1)}:
+        return _in_order(rows, keys)
+    if shapes == {(1, len(rows[0]))}:
+        return _turned(_in_order(_turned(rows), keys))
+    raise _RefusedError(VALUE)
+
+
+def _sequence(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """SEQUENCE: numbers in equal steps, row by row."""
+    high, wide = (_option(evaluation, arguments, at) for at in (0, 1))
+    high, wide = 1 if high is None else high, 1 if wide is None else wide
+    numbers = [1.0, 1.0]
+    for at in (2, 3):
+        if at < len(arguments) and not isinstance(arguments[at], Missing):
+            value = evaluation.scalar(arguments[at])
+            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(number, ErrorValue):
+                raise _RefusedError(number)
+            numbers[at - 2] = number
+    if high < 0 or wide < 0:
+        raise _RefusedError(VALUE)
+    if high * wide > MAX_VALUES:
+        raise UnsureError
+    first, step = numbers
+    return [[first + (row * wide + at) * step for at in range(wide)] for row in range(high)]
+
+
 # -- grouping --------------------------------------------------------------------------------------
 
 _TOTAL = "Total"
@@ -270,22 +400,28 @@ _SHARE = Parameter("_XLETA.PERCENTOF")
 
 
 class _Groups:
-    """The rows of a table by the value in their first column, in ascending order."""
+    """The rows of a table by the values in some columns, in ascending order.
 
-    def __init__(self, keys: Sequence[Scalar]) -> None:
-        self.keys: list[Scalar] = []
+    Attributes:
+        keys: the values of each group, one of each column.
+        rows: the rows of each group.
+    """
+
+    def __init__(self, columns: Sequence[Sequence[Scalar]]) -> None:
+        self.keys: list[tuple[Scalar, ...]] = []
         self.rows: list[list[int]] = []
         places: dict[object, int] = {}
-        for row, key in enumerate(keys):
-            if key is None or isinstance(key, ErrorValue):
+        for row, key in enumerate(zip(*columns, strict=True)):
+            if any(value is None or isinstance(value, ErrorValue) for value in key):
                 raise UnsureError
-            known = (rank(key), key.lower() if isinstance(key, str) else key)
+            known = tuple((rank(value), _known(value)) for value in key)
             if known not in places:
                 places[known] = len(self.keys)
                 self.keys.append(key)
                 self.rows.append([])
             self.rows[places[known]].append(row)
-        self.order(self.keys)
+        for at in reversed(range(len(columns))):
+            self.order([key[at] for key in self.keys])
 
     def order(self, by: Sequence[Scalar], *, descending: bool = False) -> None:
         """Sorts the groups by some values; equal ones stay in their order."""
@@ -307,8 +443,11 @@ class _Table:
     """The arguments that GROUPBY and PIVOTBY have in common.
 
     Raises:
-        UnsureError: several columns of fields or values, headers that are generated or shown, or
-            several functions.
+        UnsureError: headers that are generated or shown, or several functions.
+
+    Attributes:
+        fields: the columns by which rows are grouped, those of each argument.
+        values: the columns that are totalled.
     """
 
     def __init__(
@@ -319,66 +458,84 @@ class _Table:
         filter_at: int,
     ) -> None:
         self._evaluation = evaluation
-        columns = [_rows(evaluation, node) for node in (*fields, arguments[0])]
-        if any(len(rows[0]) != 1 for rows in columns):
-            raise UnsureError
-        if len({*map(len, columns)}) > 1:
+        parts = [_rows(evaluation, node) for node in (*fields, arguments[0])]
+        if len({*map(len, parts)}) > 1:
             raise _RefusedError(VALUE)
+        columns = [_turned(rows) for rows in parts]
         headers = _option(evaluation, arguments, 2)
-        values = [row[0] for row in columns[-1]]
+        count = len(parts[0])
         if headers is None:
-            has = len(values) > 1 and isinstance(values[0], str) and is_number(values[1])
+            signs = {
+                count > 1 and isinstance(values[0], str) and is_number(values[1])
+                for values in columns[-1]
+            }
+            if len(signs) > 1:
+                raise UnsureError
+            has = signs == {True}
         elif headers in (0, 1):
             has = headers == 1
         else:
             raise UnsureError
-        kept = list(range(len(values)))
+        kept = list(range(count))
         if filter_at < len(arguments) and not isinstance(arguments[filter_at], Missing):
             shown = [row[0] for row in _rows(evaluation, arguments[filter_at])]
-            if len(shown) != len(values) or any(
-                isinstance(one, (str, ErrorValue)) for one in shown
-            ):
+            if len(shown) != count or any(isinstance(one, (str, ErrorValue)) for one in shown):
                 raise UnsureError
             kept = [row for row in kept if shown[row]]
         kept = [row for row in kept if row or not has]
-        self.fields = [[rows[row][0] for row in kept] for rows in columns[:-1]]
-        self._values = [values[row] for row in kept]
+        self.size = len(kept)
+        shown_columns = [[[values[row] for row in kept] for values in part] for part in columns]
+        self.fields = shown_columns[:-1]
+        self.values = shown_columns[-1]
         self.shares = arguments[1] == _SHARE
         self._call = lambda_of(arguments[1], 2 if self.shares else 1)
         if not kept:
             raise UnsureError
 
-    def total(self, rows: Sequence[int]) -> Scalar:
-        """The function's value for some rows; a share is relative to all rows."""
-        parts = [of_rows([[self._values[row]] for row in rows])]
-        if self.shares:
-            parts.append(of_rows([[value] for value in self._values]))
-        return one_of(self._call(self._evaluation, parts))
+    def totals(self, rows: Sequence[int]) -> list[Scalar]:
+        """The function's value for some rows of each column; a share is relative to all rows."""
+        totals: list[Scalar] = []
+        for values in self.values:
+            parts = [of_rows([[values[row]] for row in rows])]
+            if self.shares:
+                parts.append(of_rows([[value] for value in values]))
+            totals.append(one_of(self._call(self._evaluation, parts)))
+        return totals
 
     def sorted_groups(self, field: int, order: int | None, totals: bool) -> _Groups:
-        """The groups by a field, in the order that an argument requests."""
+        """The groups by the columns of an argument, in the order that another one requests.
+
+        Raises:
+            UnsureError: an order other than the usual one if there are several columns of fields.
+        """
         groups = _Groups(self.fields[field])
         if order is None or order == 1:
             return groups
-        if abs(order) == 2 and totals:
-            groups.order([self.total(rows) for rows in groups.rows], descending=order < 0)
+        if len(self.fields[field]) > 1:
+            raise UnsureError
+        if 2 <= abs(order) <= len(self.values) + 1 and totals:
+            by = [self.totals(rows)[abs(order) - 2] for rows in groups.rows]
+            groups.order(by, descending=order < 0)
         elif order == -1:
-            groups.order(groups.keys, descending=True)
+            groups.order([key[0] for key in groups.keys], descending=True)
         else:
             raise UnsureError
         return groups
 
 
 def _grouped(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
-    """GROUPBY of one column by one field."""
+    """GROUPBY with a total of everything, or none; subtotals are left to engines."""
     table = _Table(evaluation, arguments[:1], arguments[1:], 5)
     depth = _option(evaluation, arguments, 4)
     depth = 1 if depth is None else depth
     if depth not in (-1, 0, 1):
         raise UnsureError
     groups = table.sorted_groups(0, _option(evaluation, arguments, 5), totals=True)
-    rows: Rows = [[key, table.total(of)] for key, of in zip(groups.keys, groups.rows, strict=True)]
-    last: Rows = [[_TOTAL, table.total(range(len(table.fields[0])))]] if depth else []
+    rows: Rows = [
+        [*key, *table.totals(of)] for key, of in zip(groups.keys, groups.rows, strict=True)
+    ]
+    blank = [""] * (len(table.fields[0]) - 1)
+    last: Rows = [[_TOTAL, *blank, *table.totals(range(table.size))]] if depth else []
     evaluation.converted = True
     return [*last, *rows] if depth < 0 else [*rows, *last]
 
@@ -390,11 +547,13 @@ def _pivoted(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     depths = [1 if depth is None else depth for depth in (down, across)]
     if not set(depths) <= {0, 1} or table.shares:
         raise UnsureError
+    if any(len(columns) > 1 for columns in (*table.fields, table.values)):
+        raise UnsureError
     by_row = table.sorted_groups(0, _option(evaluation, arguments, 6), totals=False)
     by_column = table.sorted_groups(1, _option(evaluation, arguments, 8), totals=False)
-    lines = [*zip(by_row.keys, by_row.rows, strict=True)]
-    columns = [*zip(by_column.keys, by_column.rows, strict=True)]
-    everything = list(range(len(table.fields[0])))
+    lines = [(key[0], rows) for key, rows in zip(by_row.keys, by_row.rows, strict=True)]
+    columns = [(key[0], rows) for key, rows in zip(by_column.keys, by_column.rows, strict=True)]
+    everything = list(range(table.size))
     lines += [(_TOTAL, everything)] if depths[0] else []
     columns += [(_TOTAL, everything)] if depths[1] else []
     if (len(lines) + 1) * (len(columns) + 1) > MAX_VALUES:
@@ -404,7 +563,7 @@ def _pivoted(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     for key, of_row in lines:
         in_row = frozenset(of_row)
         cells = [sorted(in_row & in_column) for in_column in sets]
-        rows.append([key, *(table.total(cell) if cell else "" for cell in cells)])
+        rows.append([key, *(table.totals(cell)[0] if cell else "" for cell in cells)])
     evaluation.converted = True
     return rows
 
@@ -421,6 +580,11 @@ SHAPING_FUNCTIONS: dict[str, ArrayResult] = {
     "_XLFN.WRAPROWS": _shaped(2, 3, _wrapped(by_rows=True)),
     "_XLFN.WRAPCOLS": _shaped(2, 3, _wrapped(by_rows=False)),
     "_XLFN.TEXTSPLIT": _shaped(2, 6, _split),
+    "_XLFN._XLWS.FILTER": _shaped(2, 3, _filtered),
+    "_XLFN.UNIQUE": _shaped(1, 3, _distinct),
+    "_XLFN._XLWS.SORT": _shaped(1, 4, _sorted),
+    "_XLFN.SORTBY": _shaped(2, 253, _sorted_by),
+    "_XLFN.SEQUENCE": _shaped(1, 4, _sequence),
     "_XLFN.GROUPBY": _shaped(3, 7, _grouped),
     "_XLFN.PIVOTBY": _shaped(4, 10, _pivoted),
 }

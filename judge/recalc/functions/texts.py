@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
 
 from judge.formulas.tree import Missing, Node
-from judge.recalc.functions.arrays import all_of, reference_of, values_of
+from judge.recalc.functions.arrays import (
+    ArrayResult,
+    all_of,
+    of_rows,
+    reference_of,
+    single,
+    values_of,
+)
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError, round_half_up, text_number
-from judge.recalc.functions.criteria import Scalar
+from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.formats import fixed, formatted
 from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
@@ -358,6 +366,112 @@ def _overlaps(one: str, other: str) -> bool:
     return any(other.startswith(one[size:]) for size in range(1, len(one)))
 
 
+# -- regular expressions ---------------------------------------------------------------------------
+
+MAX_MATCHING_STEPS = 20_000_000
+"""Limit on the steps that a pattern may need: the length of the text to the power of the number of
+repetitions in the pattern, and one."""
+
+_REPETITION = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<many>[*+]|\{\d*,?\d*\})\??|(?P<maybe>\?)\??"
+)
+_OTHERWISE = re.compile(
+    r"\\[^dDwWsSbBntrf.\\/()\[\]{}|*+?^$-]|\(\?(?![:=!]|<[=!])|\[\[:|[*+?}]\+|\(\*|\)[*+{]|[^\x20-\x7e]"
+)
+"""What Python reads differently from Excel (PCRE2), or not at all; and repeated groups, which may
+take a time that grows exponentially."""
+
+
+def _pattern(evaluation: Evaluation, text: str, pattern: Scalar, case: Scalar) -> re.Pattern[str]:
+    """Compiles a pattern of Excel.
+
+    Raises:
+        UnsureError: Python may read it differently, or it may take too long.
+    """
+    if isinstance(case, str) or not isinstance(pattern, str) or _OTHERWISE.search(pattern):
+        raise UnsureError
+    ignores_case = evaluation.number(case)
+    if ignores_case not in (0, 1) or not text.isascii():
+        raise UnsureError
+    repetitions = list(_REPETITION.finditer(pattern))
+    many = sum(found["many"] is not None for found in repetitions)
+    maybe = sum(found["maybe"] is not None for found in repetitions)
+    if 2**maybe * (len(text) + 1) ** (many + 1) > MAX_MATCHING_STEPS:
+        raise UnsureError
+    try:
+        return re.compile(pattern, re.ASCII | (re.IGNORECASE if ignores_case else re.NOFLAG))
+    except (re.error, OverflowError):
+        raise UnsureError from None
+
+
+def _regextest(evaluation: Evaluation, value: Scalar, pattern: Scalar, case: Scalar = 0) -> Scalar:
+    text = evaluation.text(value)
+    evaluation.converted = True
+    return _pattern(evaluation, text, pattern, case).search(text) is not None
+
+
+def _regexextract(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    """REGEXEXTRACT: the first match, all matches, or the groups of the first match, in a row."""
+    if not 2 <= len(arguments) <= 4:
+        raise UnsureError
+    values = [evaluation.scalar(argument) for argument in arguments]
+    for value in values:
+        if isinstance(value, ErrorValue):
+            return single(evaluation.refused(value))
+    text = evaluation.text(values[0])
+    mode = evaluation.number(values[2]) if len(values) > 2 else 0
+    pattern = _pattern(evaluation, text, values[1], values[3] if len(values) > 3 else 0)
+    evaluation.converted = True
+    found = list(pattern.finditer(text))
+    if not found:
+        return single(NA)
+    if mode == 0:
+        return single(found[0][0])
+    if mode == 1:
+        return of_rows([[match[0] for match in found]])
+    if mode != 2 or not pattern.groups or None in found[0].groups():
+        raise UnsureError
+    return of_rows([list(found[0].groups())])
+
+
+_GROUP = re.compile(r"\$(?:(\d)|\{(\d)\})")
+
+
+def _regexreplace(
+    evaluation: Evaluation,
+    value: Scalar,
+    pattern: Scalar,
+    replacement: Scalar,
+    occurrence: Scalar = 0,
+    case: Scalar = 0,
+) -> Scalar:
+    """REGEXREPLACE: every match, or one that is counted from the start or from the end."""
+    text, new = evaluation.text(value), evaluation.text(replacement)
+    which = evaluation.number(occurrence)
+    compiled = _pattern(evaluation, text, pattern, case)
+    groups = {int(one or two) for one, two in _GROUP.findall(new)}
+    if isinstance(which, ErrorValue) or max(groups, default=0) > compiled.groups:
+        raise UnsureError
+    if "\\" in new or "$" in _GROUP.sub("", new):
+        raise UnsureError
+    found = list(compiled.finditer(text))
+    number = math.trunc(which)
+    if number:
+        at = number - 1 if number > 0 else number
+        found = [found[at]] if abs(number) <= len(found) else []
+    evaluation.converted = True
+    parts: list[str] = []
+    end = 0
+    for match in found:
+        parts += text[end : match.start()], _GROUP.sub(functools.partial(_filled_in, match), new)
+        end = match.end()
+    return _limited("".join((*parts, text[end:])))
+
+
+def _filled_in(match: re.Match[str], group: re.Match[str]) -> str:
+    return match[int(group[1] or group[2])] or ""
+
+
 _UNESCAPED = frozenset("-_.")
 _NOT_DOCUMENTED = frozenset("!*'()~")
 
@@ -429,6 +543,9 @@ def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
 TEXT_FUNCTIONS: dict[str, Function] = {
     "BAHTTEXT": of_values(1, 1, _bahttext),
     "_XLFN.ENCODEURL": of_values(1, 1, _encodeurl),
+    "_XLFN.REGEXTEST": of_values(2, 3, _regextest),
+    "_XLFN.REGEXEXTRACT": ArrayResult(_regexextract),
+    "_XLFN.REGEXREPLACE": of_values(3, 5, _regexreplace),
     "TEXT": of_values(2, 2, _text),
     "VALUE": of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": of_values(1, 3, _numbervalue),

@@ -35,16 +35,22 @@ _MAY_BE_MIXED = frozenset(
     SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
     VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT SUMX2MY2 SUMX2PY2 SUMXMY2 MDETERM MINVERSE MMULT MODE
     MODE.SNGL VAR VARP VAR.S VAR.P STDEV STDEVP STDEV.S STDEV.P DEVSQ AVEDEV MEDIAN MAX MIN PRODUCT
-    SUM AVERAGE XNPV XIRR
+    SUM AVERAGE XNPV XIRR AND OR XOR FILTER UNIQUE COUNT COUNTA SUMIF COUNTIF AVERAGEIF SUMIFS
+    COUNTIFS N T COUNTBLANK ERROR.TYPE TOCOL TOROW
     """.split()  # noqa: SIM905 - as above
 )
 _MIXED = re.compile(
     r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE"
-    r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR)\s*\("
+    r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR"
+    r"|AND|X?OR|FILTER|UNIQUE|TOCOL|TOROW|ERROR\.TYPE)\s*\("
     r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV|MEDIAN|MAX|MIN|PRODUCT|SUM|AVERAGE)"
     r"\s*\((?:[^()\"]*,)?\""
     r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV)\s*\((?:[^()]*,)?\s*(?:TRUE|FALSE)\b"
-    r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
+    r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]"
+    r"|\bLOOKUP\s*\([^()\"]*\)"
+    r"|\b(?:SUM|AVERAGE|COUNT|MAX|MIN|PRODUCT)\s*\([^()\"]*[<>=][^()]*\)"
+    r"|\b(?:SUMIFS?|COUNTIFS?|AVERAGEIFS?|N|T|COUNTBLANK)\s*\((?:[^()\"]*,)?\s*"
+    r"(?:OFFSET|INDIRECT)\s*\(",
     re.IGNORECASE,
 )
 _SUMPRODUCT = re.compile(r"\bSUMPRODUCT\s*\(", re.IGNORECASE)
@@ -57,9 +63,11 @@ def is_of_mixed_arrays(formula: str) -> bool:
     """Whether a formula may contain something that engines compute differently, or not at all.
 
     These are array constants, arrays of logical values (which SUMPRODUCT does not count) and arrays
-    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
-    1, and subtotals of rows of which some are hidden.
+    that a LAMBDA makes; also OFFSET with a negative size, powers of 0, a logarithm to base 1, and
+    subtotals of rows of which some are hidden.
     """
+    if "{" in formula or "^" in formula:
+        return True
     if traits(formula).functions.isdisjoint(_MAY_BE_MIXED):
         return False
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)

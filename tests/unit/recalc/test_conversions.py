@@ -145,6 +145,20 @@ def test_number_formats(number: float, code: str, text: str | ErrorValue) -> Non
         ("=_xlfn.BINOM.DIST(3,2,0.5,TRUE)", NUM),
         ("=TIME(-1,0,0)", NUM),
         ("=WEEKDAY(1,4)", NUM),
+        ("=WEEKNUM(-1)", NUM),
+        ("=_xlfn.ISOWEEKNUM(-1)", NUM),
+        ("=WORKDAY(3,-5)", NUM),
+        ('=NETWORKDAYS.INTL(1,9,"0000012")', VALUE),
+        ("=NETWORKDAYS.INTL(1,9,8)", NUM),
+        ('=WORKDAY.INTL(1,9,"1111111")', VALUE),
+        ('=IMSUM("1+i","1+j")', VALUE),
+        ("=0^-1", DIV0),
+        ("=OR(TRUE,#N/A)", NA),
+        ("=SUMPRODUCT(A1:A3*{1;2})", NA),
+        ("=_xlfn.AGGREGATE(20,6,A1:A3)", VALUE),
+        ("=_xlfn.SORTBY({1,2,3},{1,2})", VALUE),
+        ("=_xlfn._xlws.SORT({3,1,2},4)", VALUE),
+        ('=_xlfn.REGEXEXTRACT("abc","x")', NA),
     ],
 )
 def test_refused_arguments_give_the_error_that_excel_gives(formula: str, error: ErrorValue) -> None:
@@ -159,6 +173,42 @@ def test_refused_arguments_give_the_error_that_excel_gives(formula: str, error: 
 def test_accepted_arguments_are_left_to_engines(formula: str) -> None:
     with pytest.raises(UnsureError):
         computed(Conversion(formula, None, "", {}))
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("SUM(_xlfn._xlws.FILTER(A1:A3,A1:A3-2))", 4),
+        ("ERROR.TYPE(_xlfn._xlws.FILTER(A1:A3,A1:A3>9))", 14),
+        ("ERROR.TYPE(_xlfn.UNIQUE({1,1},TRUE,TRUE))", 14),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn._xlws.SORT({2,"b",1,"a",TRUE},,-1,TRUE))', "TRUE,b,a,2,1"),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn.SORTBY({1,2,3},{1,1,2},-1,{1,2,3},-1))', "3,2,1"),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn.UNIQUE({"a";"A";"b"},,TRUE))', "b"),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn.SEQUENCE(2,2,0,-3))', "0,-3,-6,-9"),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn.REGEXEXTRACT("a1b22","[0-9]+",1))', "1,22"),
+        ('_xlfn.TEXTJOIN(",",TRUE,_xlfn.REGEXEXTRACT("k=v","(.)=(.)",2))', "k,v"),
+        ('_xlfn.REGEXREPLACE("a-b-c","(-)","<$1>",-1)&""', "a-b<->c"),
+        ('_xlfn.REGEXTEST("ABC","b",1)&""', "TRUE"),
+        ('IF(SUM(SUMIF(OFFSET(A1,{0,1},0),">1"))=5,"x"&1.5,"")', "x1.5"),
+        ('SUM(COUNTIF(INDIRECT({"A1:A2","A3"}),">1"))&""', "2"),
+        ('INDEX(A1:A3,2)&_xlfn.SWITCH(A1,3,"c","d")&CHOOSE(2,1,0.5)', "2c0.5"),
+    ],
+)
+def test_arrays_patterns_and_references_are_computed(formula: str, value: Scalar) -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
+    assert is_right(computed(Conversion(f"={formula}", None, "", data)), value)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "a*" * 12, r"\p{L}", "a++", "(?>a)", "(?i)a", "é", r"(a)\1", "[", "a{2}" * 9],
+)
+def test_patterns_that_may_take_long_or_mean_something_else_are_left_to_engines(
+    pattern: str,
+) -> None:
+    text = "a" * 60
+    with pytest.raises(UnsureError):
+        computed(Conversion(f'=_xlfn.REGEXTEST("{text}","{pattern}")', None, "", {}))
 
 
 def test_a_date_with_blanks_around_it_is_no_number() -> None:

@@ -98,6 +98,15 @@ def test_shared_arrays_and_criteria_tell_true_from_1() -> None:
         ("VLOOKUP(A1,B:C,2,0)", False),
         ('TEXTJOIN({",",";"},TRUE,A1:A9)', True),
         ('TEXTJOIN(",",TRUE,A1:A9)', False),
+        ("IF(OR(A1,B1),1,2)", True),
+        ("FLOOR(A1,B1)", False),
+        ("A1^B1", True),
+        ("SUM(A1:A9*{1;2})", True),
+        ("SUM(A1:A9=2)", True),
+        ("SUM(A1:A9,B1:B9)", False),
+        ("LOOKUP(9.9E+307,A1:A9)", True),
+        ("SUMIF(OFFSET(A1,0,0,B1:B9),1)", True),
+        ("SUMIF(A1:A9,1)", False),
     ],
 )
 def test_kinds_of_formulas_that_are_tried_after_engines(formula: str, mixed: bool) -> None:

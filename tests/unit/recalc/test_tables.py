@@ -51,6 +51,8 @@ def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) ->
         ("=Sales[[#This Row],[Tax]]*2", "=$E$4*2"),
         ("=Sales[[#This Row],[Item]:[Tax]]", "=$C$4:$E$4"),
         ("=ROWS(Sales[])", "=ROWS($C$3:$E$5)"),
+        ("=ROWS(sales)+COUNT(Sales[Tax])", "=ROWS($C$3:$E$5)+COUNT($E$3:$E$5)"),
+        ('=INDEX(Sales,1,2)&"Sales"', '=INDEX($C$3:$E$5,1,2)&"Sales"'),
         ("=ROWS(Sales[#All])", "=ROWS($C$2:$E$5)"),
         ("=Sales[[#Headers],[Item]]", "=$C$2"),
         ("=SUM(Sales[[#Headers],[#Data],[Tax]])", "=SUM($E$2:$E$5)"),
@@ -71,7 +73,8 @@ def test_references_through_a_table_name_rectangles(written: str, meant: str) ->
         "=SUM(Sales[[Item],[Tax]])",
         "=[1]Book!Sales[Tax]",
         "=SUM(Sales[Tax],Costs[Tax])",
-        "=Sales",
+        "=Other!Sales",
+        "=Sales(1)",
     ],
 )
 def test_references_that_are_not_understood_are_unchanged(formula: str) -> None:
