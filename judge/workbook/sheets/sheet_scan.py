@@ -12,7 +12,9 @@ matter here, since no element has a prefix or declares one.
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import operator
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,7 +74,7 @@ _CELL_ATTRIBUTES = (
     rb'(?: cm="[0-9]++")?+(?: vm="[0-9]++")?+(?: ph="[01]")?+ ?'
 )
 _CELL = (
-    rb'<c r="[A-Z]{1,3}+\1"'
+    rb'<c r="[A-Z]{1,3}+(?P=row)"'
     + _CELL_ATTRIBUTES
     + rb"(?:/>|>(?:<v>[^<]*+</v></c>|(?:"
     + _FORMULA
@@ -83,8 +85,11 @@ _CELL = (
     + rb")?+</c>))"
 )
 _ROW = re.compile(
-    rb'\s*+<row r="([1-9][0-9]{0,6}+)"([^<>]*+)(?:(?<=/)>|>(?:\s*+' + _CELL + rb")*+\s*+</row>)"
+    rb'(<row r="(?P<row>[1-9][0-9]{0,6}+)"([^<>]*+)(?:(?<=/)>|>(?:\s*+'
+    + _CELL
+    + rb")*+\s*+</row>)\s*+)"
 )
+_SPACES = re.compile(rb"\s*+")
 _ROW_ATTRIBUTE = re.compile(rb' ([A-Za-z]++|[A-Za-z0-9]++:dyDescent)="[^"<&]*+"')
 _PREFIX = re.compile(rb"""\sxmlns:([^\s=]++)\s*+=""")
 _ATTRIBUTE = re.compile(r' ([A-Za-z]++)="([^"]*)"')
@@ -117,33 +122,51 @@ class RowGrammar:
         self._known_attributes: set[bytes] = set()
         self._known_columns: set[bytes] = set()
 
-    def rows(self, data: bytes) -> Iterator[tuple[int, bytes, int, int]]:
+    def rows(
+        self, data: bytes, *, last: int | None = None
+    ) -> tuple[Sequence[int], Sequence[bytes], Sequence[bytes]]:
         """Finds the complete rows at the beginning of some bytes.
 
-        Bytes after the last one are left: part of a row, the end of the rows, or something that is
-        not a row in the plain form.
+        Bytes after the last one are left: part of a row, or the end of the rows.
+
+        Args:
+            data: the bytes.
+            last: the rows after the first one below this number are left, too; None for no limit.
 
         Returns:
-            For each row: its number, the rest of its tag, and its start and end among the bytes.
+            The number of each row, the rest of its tag, and its bytes with the spaces around it.
 
         Raises:
-            NotPlainError: the rows are not in ascending order, or have unusual attributes.
+            NotPlainError: the rows are not in ascending order, have unusual attributes, or have
+                something between them.
         """
-        position, last = 0, self._last
-        match = _ROW.match
-        cached = self._known_attributes
-        while (tag := match(data, position)) is not None:
-            digits, attributes = tag.group(1, 2)
-            number = int(digits)
-            if number <= last or number > MAX_ROW:
-                raise NotPlainError
-            if attributes and attributes not in cached:
-                self._check_attributes(attributes)
-            position = tag.end()
-            self._last = last = number
-            yield number, attributes, tag.start(), position
+        # All rows are found by one call, since a call for each row takes as long as matching it.
+        found = _ROW.findall(data)
+        if not found:
+            return (), (), ()
+        rows, digits, attributes, *_ = zip(*found, strict=True)
+        numbers = [*map(int, digits)]
+        if last is not None and max(numbers) > last:
+            count = 1 + next(index for index, number in enumerate(numbers) if number > last)
+            rows, numbers, attributes = rows[:count], numbers[:count], attributes[:count]
+        spaces = _SPACES.match(data)
+        if spaces is not None and spaces.end():
+            rows = (spaces[0] + rows[0], *rows[1:])
+        before = itertools.chain((self._last,), numbers)
+        if (
+            not all(map(operator.lt, before, numbers))
+            or numbers[-1] > MAX_ROW
+            or not data.startswith(b"".join(rows))
+        ):
+            raise NotPlainError
+        for written in {*attributes} - self._known_attributes:
+            self._check_attributes(written)
+        self._last = numbers[-1]
+        return numbers, attributes, rows
 
     def _check_attributes(self, attributes: bytes) -> None:
+        if not attributes:
+            return
         written = attributes.removesuffix(b"/").rstrip(b" ")
         names = _ROW_ATTRIBUTE.findall(written)
         is_known = _ROW_ATTRIBUTE.sub(b"", written) == b""
@@ -181,15 +204,17 @@ def check_characters(data: bytes) -> None:
         NotPlainError: they hold a character or an entity that XML does not allow, end a CDATA
             section, declare a namespace, or are not UTF-8.
     """
+    # Searching for single bytes is many times as fast as for several, and these are rare.
     if (
         _DECLARES in data
-        or b"]]>" in data
+        or (b"]" in data and b"]]>" in data)
         or (b"&" in data and _REFERENCE.search(data) is not None)
         or len(data.translate(None, _NOT_XML)) != len(data)
-        or (b"\xef\xbf" in data and (b"\xef\xbf\xbe" in data or b"\xef\xbf\xbf" in data))
     ):
         raise NotPlainError
     if not data.isascii():
+        if b"\xef\xbf\xbe" in data or b"\xef\xbf\xbf" in data:
+            raise NotPlainError
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -464,24 +489,25 @@ class SheetScanner:
         plain = self._plain_rows() if self._windows else None
         grammar = RowGrammar(collector.check_row, root)
         while True:
-            position = above = first = last = final = number = 0
-            for number, attributes, start, end in grammar.rows(pending):
-                position = end
-                if number > self._last_row:
-                    collector.cells.rows_below = True
-                    if not below:
-                        break
-                elif number >= self._first_row:
-                    first, last, final = first if final else start, end, number
-                above = end
-                if collector.row_listener is not None:
-                    collector.row_listener.on_plain_row(number, attributes)
-            grammar.check_columns(pending[:above])
-            check_characters(read := pending[:position])
+            numbers, attributes, rows = grammar.rows(
+                pending, last=None if below else self._last_row
+            )
+            position = sum(map(len, rows))
+            read = pending[:position]
+            if collector.row_listener is not None:
+                for number, written in zip(numbers, attributes, strict=True):
+                    collector.row_listener.on_plain_row(number, written)
+            grammar.check_columns(read)
+            check_characters(read)
             _note_formulas(read, collector)
-            keep((read, number))
-            if final and plain is not None:
-                self._read_some_rows(pending[first:last], final, root, plain, collector)
+            keep((read, numbers[-1] if numbers else 0))
+            first = bisect.bisect_left(numbers, self._first_row)
+            last = bisect.bisect_right(numbers, self._last_row)
+            if first < last and plain is not None:
+                wanted = read if last - first == len(rows) else b"".join(rows[first:last])
+                self._read_some_rows(wanted, numbers[last - 1], root, plain, collector)
+            if last < len(numbers):
+                collector.cells.rows_below = True
             pending = pending[position:]
             if not below and collector.cells.rows_below:
                 return pending
@@ -553,6 +579,8 @@ def _let_go(_: tuple[bytes, int]) -> None:
 
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
     """Records formulas in plain rows that other cells share or that fill other cells."""
+    if b"<f " not in rows:
+        return
     if not collector.cells.fills and any(mark in rows for mark in _FILLING):
         collector.cells.fills = True
     if b'"shared"' in rows:

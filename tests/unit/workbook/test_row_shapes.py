@@ -14,6 +14,7 @@ from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
+from judge.workbook.xml_parts import STRICT_MAIN
 from tests.unit.compare.cells.packages import Book
 
 pytestmark = pytest.mark.slow
@@ -199,3 +200,33 @@ def test_text_around_a_removed_row_does_not_form_a_cell() -> None:
     noise = '<row r="4000"><c r="A4000" s="1"/>c r="B4001"/&gt;<c r="B4000"><v>1</v></c></row>'
     as_text, parsed = read_both_ways(alike + noise, [Window(1, 1, 5000, 9)], blanks=True)
     assert_alike(as_text, parsed, blanks=True)
+
+
+@pytest.mark.parametrize(
+    ("between", "readable"),
+    [
+        ("", True),
+        (" \n\t", True),
+        ("<!-- -->", True),
+        ("text", True),
+        ("<x/>", False),
+        ("</x>", False),
+    ],
+)
+def test_what_is_between_two_rows_is_not_passed_over(between: str, readable: bool) -> None:
+    rows = [f'<row r="{number}"><c r="A{number}"><v>{number}</v></c></row>' for number in (1, 2, 3)]
+    read, parsed = read_both_ways(between.join(["", *rows, ""]), [Window(2, 1, 2, 1)], blanks=False)
+    assert isinstance(read, SheetCells) is readable
+    assert isinstance(parsed, SheetCells) is readable
+    if isinstance(read, SheetCells) and isinstance(parsed, SheetCells):
+        assert read.values == parsed.values == {cell_key(2, 1): 2}
+
+
+def test_a_style_sheet_that_was_read_before_is_still_held_to_the_namespace() -> None:
+    data = Book({"S": "<sheetData/>"}).to_bytes()
+    formats = read_number_formats(Package(data), "xl/styles.xml")
+    assert read_number_formats(Package(data), "xl/styles.xml") == formats
+    strict = Package(data)
+    strict.agree_on_namespace(STRICT_MAIN, "xl/workbook.xml")
+    with pytest.raises(WorkbookError, match="not in the namespace"):
+        read_number_formats(strict, "xl/styles.xml")
