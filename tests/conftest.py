@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import gc
+import importlib
 import itertools
 import os
 import signal
@@ -137,8 +138,25 @@ def _let_examples_take_their_time() -> None:
     settings.load_profile("busy")
 
 
+def _import_in_turn(config: pytest.Config) -> None:
+    """Imports all test modules, starting with different ones in each worker.
+
+    What is not compiled yet, as in a fresh clone, is then compiled by one worker and read by the
+    others. If all of them started with the first module, each would compile every module.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or [Path(each).resolve() for each in config.args] != [REPOSITORY / "tests"]:
+        return
+    files = sorted(REPOSITORY.glob("tests/**/test_*.py"))
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for file in files[first:] + files[:first]:
+        name = ".".join(file.relative_to(REPOSITORY).with_suffix("").parts)
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # the collection reports them
+            importlib.import_module(name)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Keeps the garbage collector from visiting what stays to the end: modules and all tests.
 
     It would look through all of them again and again while they are made. Afterwards it looks as
@@ -146,6 +164,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """
     _let_examples_take_their_time()
     gc.disable()
+    _import_in_turn(session.config)
     try:
         return (yield)
     finally:

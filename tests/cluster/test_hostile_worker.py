@@ -15,7 +15,6 @@ import pytest
 
 from judge.files.documents import MIB
 from judge.grading.case_records import case_records
-from judge.grading.cluster.connection import RefusedPickleError, refusing_pickles
 from judge.grading.store import RunDirectory
 from tests.cluster import hostile
 from tests.cluster.conftest import machine_in
@@ -83,6 +82,11 @@ def test_hostile_workers_are_left_out_and_the_honest_one_judges(
 def test_what_it_sends_is_executed_where_nothing_refuses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from judge.grading.cluster.connection import (  # noqa: PLC0415  it imports distributed
+        RefusedPickleError,
+        refusing_pickles,
+    )
+
     monkeypatch.setenv(hostile.MARK, str(tmp_path / "executed-"))
     sent = pickle.dumps(hostile.Evil("result"))
     with refusing_pickles(), pytest.raises(RefusedPickleError):
@@ -93,6 +97,11 @@ def test_what_it_sends_is_executed_where_nothing_refuses_it(
 
 
 def test_the_guard_lets_plain_data_pass_and_ends_with_the_connection() -> None:
+    from judge.grading.cluster.connection import (  # noqa: PLC0415  it imports distributed
+        RefusedPickleError,
+        refusing_pickles,
+    )
+
     named, plain = pickle.dumps(Path("/")), pickle.dumps({"seconds": 1.0, "bytes": b"x"})
     with refusing_pickles():
         assert pickle.loads(plain) == {"seconds": 1.0, "bytes": b"x"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import openpyxl
@@ -164,23 +165,25 @@ def _without(workbook: Workbook, sheet: str) -> Workbook:
 
 
 @pytest.mark.parametrize(
-    ("output", "features"),
+    ("make_output", "features"),
     [
-        (_furnished({**GOLD, "C1": 7}), 0),
-        (_furnished(GOLD, hidden=""), 1),
-        (_furnished(GOLD, hidden="Lists Log"), 1),
-        (_furnished(GOLD, "'S'!B1:$B$2"), 0),
-        (_furnished(GOLD, "S!$B$1"), 1),
-        (_furnished(GOLD, "Lists!$B$1:$B$2"), 1),
-        (_furnished(GOLD, None), 1),
-        (_furnished(GOLD, charts=0), 1),
-        (_furnished(GOLD, protects=False), 2),
-        (_without(_furnished(GOLD), "Log"), 1),
+        (partial(_furnished, {**GOLD, "C1": 7}), 0),
+        (partial(_furnished, GOLD, hidden=""), 1),
+        (partial(_furnished, GOLD, hidden="Lists Log"), 1),
+        (partial(_furnished, GOLD, "'S'!B1:$B$2"), 0),
+        (partial(_furnished, GOLD, "S!$B$1"), 1),
+        (partial(_furnished, GOLD, "Lists!$B$1:$B$2"), 1),
+        (partial(_furnished, GOLD, None), 1),
+        (partial(_furnished, GOLD, charts=0), 1),
+        (partial(_furnished, GOLD, protects=False), 2),
+        (lambda: _without(_furnished(GOLD), "Log"), 1),
     ],
 )
-def test_each_lost_or_redefined_feature_counts_once(output: Workbook, features: int) -> None:
+def test_each_lost_or_redefined_feature_counts_once(
+    make_output: Callable[[], Workbook], features: int
+) -> None:
     before, gold = _furnished(INPUT), _furnished(GOLD)
-    found = find_collateral(before, gold, output, [area("C1")], [area("C1")])
+    found = find_collateral(before, gold, make_output(), [area("C1")], [area("C1")])
     assert (found.features, found.damage, counts(found)) == (features, features, {})
 
 
