@@ -14,7 +14,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import cast
+from typing import TypeVar, cast
 
 from judge.errors import WorkbookError
 from judge.formulas.functions import PREFIX
@@ -96,6 +96,12 @@ class Contents:
     Args:
         workbook: an open workbook.
         index: its formulas.
+
+    Attributes:
+        budget: what may still be read and compared.
+        kept_areas: rectangles without formulas; None for one that cannot be read.
+        kept_results: results of formulas that read nothing but constants, which are the same
+            whatever values other formulas have; None for one that cannot be computed here.
     """
 
     def __init__(self, workbook: Workbook, index: FormulaIndex) -> None:
@@ -106,6 +112,9 @@ class Contents:
         self._columns: dict[str, dict[int, list[int]]] = {}
         self._hidden: dict[str, tuple[Sequence[int], AbstractSet[int], bool] | None] = {}
         self._subtotals: dict[str, Mapping[int, tuple[Sequence[int], Sequence[str]]]] = {}
+        self.budget = Budget()
+        self.kept_areas: dict[CellRange, Cells | None] = {}
+        self.kept_results: dict[Hashable, tuple[Scalar, bool] | None] = {}
 
     def used_range(self, sheet: str) -> CellRange | None:
         """The rectangle around all cells with a value or a formula, or filled by one; or None."""
@@ -150,14 +159,30 @@ class Contents:
         return self._subtotals[sheet]
 
 
-class _Spending:
-    """How many cells functions may still compare and add up.
+class Budget:
+    """How many cells may still be read, compared and added up.
 
     Apart from :class:`OwnValues`, so that rectangles, which count here, do not refer to it.
     """
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Starts to count anew."""
+        self._unread = MAX_CELLS
         self._left = MAX_COMPARED
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit was exceeded."""
+        return self._unread < 0 or self._left < 0
+
+    def read(self, cells: int) -> None:
+        """Counts cells that are read; raises UnsureError if the limit is exceeded."""
+        self._unread -= cells
+        if self._unread < 0:
+            raise UnsureError
 
     def spend(self, cells: int) -> None:
         """Counts cells that a function compares or adds up.
@@ -171,7 +196,7 @@ class _Spending:
 
 
 class OwnValues:
-    """Computes cells of one workbook here.
+    """Computes cells of one workbook here; only one at a time for the same contents.
 
     Args:
         contents: the workbook. If it counts days from 1904, no functions of dates are computed.
@@ -187,17 +212,19 @@ class OwnValues:
         self._index = contents.index
         self._taken = taken or {}
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
-        self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
+        self._arrays: dict[CellRef, _Kept] = {}
         self._areas: dict[CellRange, Cells | None] = {}
         self._depth = 0
+        self._read_formulas = False
+        """Whether the formula that is computed has read the value of a formula, so far."""
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
-        self._kept_arrays: dict[Hashable, tuple[Cells, bool] | None] = {}
+        self._kept_arrays: dict[Hashable, _Kept] = {}
         self._kept_values = 0
         self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
-        self.cells_left = MAX_CELLS
-        self.spend = _Spending().spend
+        contents.budget.renew()
+        self.spend = contents.budget.spend
 
     def converted(self, ref: CellRef, cell: Cell) -> Scalar:
         """The value of a formula cell, if it depends on a conversion.
@@ -240,19 +267,33 @@ class OwnValues:
         if ref not in self._computed:
             self._computed[ref] = None  # a circular reference has no value here
             self._depth += 1
+            before, self._read_formulas = self._read_formulas, False
             try:
-                self._computed[ref] = self._evaluated(ref, cell)
-            except UnsureError:
-                pass
+                self._computed[ref] = self._kept_result(ref, cell)
             finally:
                 self._depth -= 1
+                self._read_formulas = before
         computed = self._computed[ref]
         if computed is None:
             raise UnsureError
         return computed
 
+    def _kept_result(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool] | None:
+        """The result of a formula; None if the formula cannot be computed here."""
+        if self._depth > DEEPEST:
+            return None
+        kept, key = self._contents.kept_results, (ref, cell.formula, cell.array_range)
+        if key in kept:
+            return kept[key]
+        result = None
+        with contextlib.suppress(UnsureError):
+            result = self._evaluated(ref, cell)
+        if not self._read_formulas and not self._contents.budget.is_spent:
+            kept[key] = result
+        return result
+
     def _evaluated(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
-        if cell.formula is None or self._depth > DEEPEST:
+        if cell.formula is None:
             raise UnsureError
         of_arrays = cell.array_range is not None
         if self.date_1904 and _may_count_days(cell.formula):
@@ -270,31 +311,50 @@ class OwnValues:
     ) -> tuple[Scalar, bool]:
         """One value of an array formula; all of its values are computed together."""
         first = CellRef(ref.sheet, cell.row, cell.column)
-        if first not in self._arrays:
-            self._arrays[first] = None
-            with contextlib.suppress(UnsureError):
-                self._arrays[first] = array_of(evaluation, node), evaluation.converted
-        computed = self._arrays[first]
-        if computed is None:
-            raise UnsureError
-        cells, converted = computed
+        cells, converted = self._once(
+            self._arrays, first, lambda: (array_of(evaluation, node), evaluation.converted)
+        )
         return widened(cells, ref.row - cell.row, ref.column - cell.column), converted
+
+    def _once(
+        self, kept: dict[_Key, _Kept], key: _Key, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """Computes an array, or returns it if it was computed before."""
+        if key not in kept:
+            kept[key] = None, True  # while it is computed
+            before, self._read_formulas = self._read_formulas, False
+            array = None
+            try:
+                with contextlib.suppress(UnsureError):
+                    array = compute()
+            finally:
+                kept[key] = array, self._read_formulas
+                self._read_formulas = before
+        array, read_formulas = kept[key]
+        self._read_formulas = self._read_formulas or read_formulas
+        if array is None:
+            raise UnsureError
+        return array
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if the value is not known."""
         if ref in self._corrected:
+            self._read_formulas = True
             return self._corrected[ref]
         if ref in self._taken:
+            self._read_formulas = True
             value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
         stored, key = self._contents.stored(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
+            self._read_formulas = True
             cell = self._sheet(ref.sheet).cell(key)
             if "[" in (cell.formula or "") or traits(cell.formula or "").names:
                 cell = self._index.cell(ref) or cell  # the index has tables written out
             return self._formula(ref, cell)[0]
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
         if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
+            self._read_formulas = True
             raise UnsureError
         return self._plain(stored.get(key))
 
@@ -334,22 +394,30 @@ class OwnValues:
             if self._kept_values > MAX_KEPT:
                 self._kept_arrays.clear()
                 self._kept_values = 0
-            self._kept_arrays[key] = None
-            with contextlib.suppress(UnsureError):
-                self._kept_arrays[key] = kept = compute()
-                self._kept_values += kept[0].size
-        array = self._kept_arrays[key]
-        if array is None:
-            raise UnsureError
-        return array
+            kept = self._once(self._kept_arrays, key, compute)
+            self._kept_values += kept[0].size
+            return kept
+        return self._once(self._kept_arrays, key, compute)
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
-        if area not in self._areas:
+        kept = self._contents.kept_areas
+        if area in kept:
+            cells = kept[area]
+        elif area in self._areas:
+            self._read_formulas = True
+            cells = self._areas[area]
+        else:
             self._areas[area] = None
+            before, self._read_formulas = self._read_formulas, False
+            cells = None
             with contextlib.suppress(UnsureError):
-                self._areas[area] = self._read(area)
-        cells = self._areas[area]
+                cells = self._read(area)
+            if self._read_formulas or self._contents.budget.is_spent:
+                self._areas[area] = cells
+            else:
+                kept[area] = cells
+            self._read_formulas = self._read_formulas or before
         if cells is None:
             raise UnsureError
         self.spend(1)
@@ -370,9 +438,7 @@ class OwnValues:
         )
         if inside.min_row > inside.max_row or inside.min_column > inside.max_column:
             return Cells(rows, columns, {})
-        self.cells_left -= inside.size
-        if self.cells_left < 0:
-            raise UnsureError
+        self._contents.budget.read(inside.size)
         here = Reference(
             area.sheet, inside.min_row, inside.min_column, inside.max_row, inside.max_column
         )
@@ -436,6 +502,11 @@ class OwnValues:
         _, top, left, bottom, right = reference
         return CellRange(sheet, top, left, bottom, right)
 
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+_Kept = tuple[tuple[Cells, bool] | None, bool]
+"""An array, whether it depends on a conversion, and whether it depends on formulas."""
 
 _PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue))
 """Types of constants that formulas read without conversion."""
@@ -604,7 +675,12 @@ def own_values(
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    own = OwnValues(contents, taken)
+    return _converted(OwnValues(contents, taken), cells, suspects)
+
+
+def _converted(
+    own: OwnValues, cells: Mapping[CellRef, Cell], suspects: Callable[[CellRef], bool]
+) -> dict[CellRef, CellValue]:
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not may_convert(cell.formula or "") and not suspects(ref):
@@ -640,9 +716,11 @@ def corrected_values(
     Returns:
         Cell -> the right value, and the cells that read one of these but cannot be computed here.
     """
-    tried = own_values(contents, cells, taken, suspects=suspects)
-    corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
     own = OwnValues(contents, taken)
+    tried = _converted(own, cells, suspects)
+    corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
+    if contents.budget.is_spent:
+        own = OwnValues(contents, taken)
     for ref in sorted(cells.keys() - taken.keys() - corrected.keys()):
         with contextlib.suppress(UnsureError, WorkbookError):
             corrected[ref] = own.any_value(ref, cells[ref])
