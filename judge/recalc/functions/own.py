@@ -169,7 +169,7 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Starts to count anew."""
+        """Starts to count again."""
         self._unread = MAX_CELLS
         self._left = MAX_COMPARED
 
