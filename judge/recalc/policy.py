@@ -35,9 +35,8 @@ from judge.recalc.contract import (
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
+from judge.recalc.functions.contents import SUBTOTALS, Contents
 from judge.recalc.functions.own import (
-    SUBTOTALS,
-    Contents,
     corrected_values,
     followed_values,
 )

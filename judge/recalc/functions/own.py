@@ -12,18 +12,18 @@ import bisect
 import contextlib
 import datetime as dt
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TypeVar, cast
 
 from judge.errors import WorkbookError
-from judge.formulas.functions import PREFIX
 from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
-from judge.formulas.tree import Call, Node, tree
+from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
+from judge.recalc.functions.contents import Contents, between
 from judge.recalc.functions.conversions import UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
@@ -35,11 +35,10 @@ from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
 from judge.recalc.functions.tried import may_convert
 from judge.recalc.names import JUDGE
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
-from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 FUNCTIONS: dict[str, Function] = {
@@ -53,22 +52,11 @@ FUNCTIONS: dict[str, Function] = {
     **SHAPING_FUNCTIONS,
 }
 
-MAX_CELLS = 2_000_000
-"""Largest number of cells that are read for one workbook."""
-
-MAX_COMPARED = 20_000_000
-"""Largest number of cells that functions compare and add up. All cells of a range of numbers count,
-but of a range with a criterion, whose values are kept in order, only the cells that meet the
-criterion."""
-
 MAX_KEPT = 1_000_000
 """Largest number of values of computed arrays that are kept for formulas with the same array."""
 
 DEEPEST = 40
 """Longest chain of formulas, each computed here from the next one."""
-
-SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
-"""Functions that omit the cells that are subtotals themselves."""
 
 _OF_DAYS = frozenset(
     ("DATE", "YEAR", "MONTH", "DAY", "DATEVALUE", "TIMEVALUE", "EDATE", "EOMONTH", "VALUE")
@@ -88,111 +76,6 @@ def _may_count_days(formula: str) -> bool:
     """Whether a formula calls a function of dates, or contains a string that may be a date."""
     functions = traits(formula).functions
     return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
-
-
-class Contents:
-    """What cells are computed from: the sheets of a workbook, each read and sorted only once.
-
-    Args:
-        workbook: an open workbook.
-        index: its formulas.
-
-    Attributes:
-        budget: what may still be read and compared.
-        kept_areas: rectangles without formulas; None for one that cannot be read.
-        kept_results: results of formulas that read nothing but constants, which are the same
-            whatever values other formulas have; None for one that cannot be computed here.
-    """
-
-    def __init__(self, workbook: Workbook, index: FormulaIndex) -> None:
-        self.workbook = workbook
-        self.index = index
-        self._used: dict[str, CellRange | None] = {}
-        self._stored: dict[str, Mapping[int, CellValue]] = {}
-        self._columns: dict[str, dict[int, list[int]]] = {}
-        self._hidden: dict[str, tuple[Sequence[int], AbstractSet[int], bool] | None] = {}
-        self._subtotals: dict[str, Mapping[int, tuple[Sequence[int], Sequence[str]]]] = {}
-        self.budget = Budget()
-        self.kept_areas: dict[CellRange, Cells | None] = {}
-        self.kept_results: dict[Hashable, tuple[Scalar, bool] | None] = {}
-
-    def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with a value or a formula, or filled by one; or None."""
-        if sheet not in self._used:
-            self._used[sheet] = self.workbook.used_range(sheet)
-        return self._used[sheet]
-
-    def stored(self, sheet: str) -> Mapping[int, CellValue]:
-        """The values of all cells of a sheet, by key, as the file stores them."""
-        if sheet not in self._stored:
-            self._stored[sheet] = self.workbook.stored_values(sheet)
-        return self._stored[sheet]
-
-    def keys_in(self, area: CellRange) -> list[int]:
-        """The keys of the cells of a rectangle that hold a value or a formula."""
-        by_column = self._columns.get(area.sheet)
-        if by_column is None:
-            by_column = self._columns[area.sheet] = {}
-            for key in sorted(self.stored(area.sheet)):
-                by_column.setdefault(key & COLUMN_MASK, []).append(key)
-        inside: list[int] = []
-        for column in range(area.min_column, area.max_column + 1):
-            keys = by_column.get(column, [])
-            first = bisect.bisect_left(keys, cell_key(area.min_row, column))
-            inside += keys[first : bisect.bisect_right(keys, cell_key(area.max_row, column))]
-        return inside
-
-    def hidden(self, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
-        """The hidden rows of a sheet; see :func:`hidden_rows`."""
-        if sheet not in self._hidden:
-            self._hidden[sheet] = None
-            self._hidden[sheet] = hidden_rows(self.workbook, sheet)
-        on_sheet = self._hidden[sheet]
-        if on_sheet is None:
-            raise UnsureError
-        return on_sheet
-
-    def subtotals(self, sheet: str) -> Mapping[int, tuple[Sequence[int], Sequence[str]]]:
-        """The subtotals of a sheet by column; see :func:`subtotals_by_column`."""
-        if sheet not in self._subtotals:
-            self._subtotals[sheet] = subtotals_by_column(self.index, sheet)
-        return self._subtotals[sheet]
-
-
-class Budget:
-    """How many cells may still be read, compared and added up.
-
-    Apart from :class:`OwnValues`, so that rectangles, which count here, do not refer to it.
-    """
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        """Starts to count again."""
-        self._unread = MAX_CELLS
-        self._left = MAX_COMPARED
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether a limit was exceeded."""
-        return self._unread < 0 or self._left < 0
-
-    def read(self, cells: int) -> None:
-        """Counts cells that are read; raises UnsureError if the limit is exceeded."""
-        self._unread -= cells
-        if self._unread < 0:
-            raise UnsureError
-
-    def spend(self, cells: int) -> None:
-        """Counts cells that a function compares or adds up.
-
-        Raises:
-            UnsureError: the limit is exceeded.
-        """
-        self._left -= cells
-        if self._left < 0:
-            raise UnsureError
 
 
 class OwnValues:
@@ -468,7 +351,7 @@ class OwnValues:
             UnsureError: the file does not say whether a filter hides them.
         """
         hidden, filtered, filters = self._contents.hidden(area.sheet)
-        rows = _between(hidden, area.min_row, area.max_row)
+        rows = between(hidden, area.min_row, area.max_row)
         self.spend(len(rows))
         if rows and filters and not filtered >= set(rows):
             raise UnsureError
@@ -557,69 +440,6 @@ class _Values:
 
     def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
         return self._own.subtotals(self._own.named(reference, self._home))
-
-
-def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """Those of the sorted rows that are from ``first`` to ``last``, both included."""
-    return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
-
-
-def subtotals_by_column(
-    index: FormulaIndex, sheet: str
-) -> Mapping[int, tuple[Sequence[int], Sequence[str]]]:
-    """The subtotals of a sheet.
-
-    Returns:
-        Column -> sorted rows of the cells that call SUBTOTAL or AGGREGATE, and which of these their
-        formula is; empty for a formula of which the call is only a part.
-    """
-    columns: dict[int, tuple[list[int], list[str]]] = {}
-    for column, (rows, cells) in index.sheet(sheet).cells.items():
-        for row, cell in zip(rows, cells, strict=True):
-            if SUBTOTALS.isdisjoint(traits(cell.formula or "").functions):
-                continue
-            node: Node | None = tree(cell.formula or "")
-            name = PREFIX.sub("", node.name).upper() if isinstance(node, Call) else ""
-            in_column, names = columns.setdefault(column, ([], []))
-            in_column.append(row)
-            names.append(name if name in SUBTOTALS else "")
-    return columns
-
-
-def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
-    """The sorted hidden rows of a sheet, those within a filter, and whether a filter is set.
-
-    Raises:
-        UnsureError: the file does not say which rows are hidden, or by what.
-    """
-    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
-    from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
-    from judge.workbook.xml_parts import is_on  # noqa: PLC0415
-
-    facts = BookFacts(workbook)
-    tab = facts.tab(sheet)
-    if tab is None:
-        raise UnsureError
-    attributes = facts.row_attributes(tab)
-    hidden = sorted(row for row, of_row in attributes.items() if is_on(of_row.get("hidden")))
-    root = facts.tree(tab)
-    usual, properties = root.child("sheetFormatPr"), root.child("sheetPr")
-    if usual is not None and is_on(usual.attributes.get("zeroHeight")):
-        raise UnsureError
-    filters = [filter_of(root.child("autoFilter")), *(table.filter for table in facts.tables(tab))]
-    filtered: set[int] = set()
-    is_set = False
-    for one in filters:
-        if one is not None and any(column.kind for column in one.columns):
-            is_set = True
-            window = parse_area(one.place)
-            if window is None:
-                raise UnsureError
-            filtered.update(_between(hidden, window.min_row + 1, window.max_row))
-    in_mode = properties is not None and is_on(properties.attributes.get("filterMode"))
-    if hidden and in_mode and not is_set:
-        raise UnsureError  # an advanced filter, which the file does not describe
-    return hidden, filtered, is_set
 
 
 def plain_scalar(value: CellValue) -> Scalar:

@@ -13,7 +13,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from judge.core.submission import Origin
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
-from judge.recalc.functions import own, tried
+from judge.recalc.functions import contents, tried
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
@@ -151,7 +151,7 @@ def test_circular_references_and_unknown_cells_are_left_to_engines() -> None:
 def test_too_many_cells_are_left_to_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = {"A1": '=COUNTIF(B1:B9,"<>5")', "B1": 1, "B9": 2}
     assert computed(cells, {1: 4})[0] == {1: 9}
-    monkeypatch.setattr(own, "MAX_CELLS", 8)
+    monkeypatch.setattr(contents, "MAX_CELLS", 8)
     assert computed(cells, {1: 4})[0] == {1: 4}
 
 
@@ -163,7 +163,7 @@ def test_formulas_that_fill_a_column_are_computed_whatever_their_number(
         f"A{row}": f'=SUMIFS(B$1:B$100,B$1:B$100,">="&B{row},B$1:B$100,"<"&B{row}+2)'
         for row in range(1, 10)
     }
-    monkeypatch.setattr(own, "MAX_COMPARED", 400)  # 2,700, if all cells were compared each time
+    monkeypatch.setattr(contents, "MAX_COMPARED", 400)  # 2,700 if all cells were compared
     values = {row: 2 * row + 1 for row in range(1, 10)}
     assert computed(cells, dict.fromkeys(values, -1))[0] == values
 
@@ -171,7 +171,7 @@ def test_formulas_that_fill_a_column_are_computed_whatever_their_number(
 def test_the_number_of_compared_cells_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     cells: dict[str, Any] = {f"B{row}": f"x{row}" for row in range(1, 101)}
     cells |= {f"A{row}": '=COUNTIF(B$1:B$100,"x?")' for row in range(1, 10)}
-    monkeypatch.setattr(own, "MAX_COMPARED", 200)  # for the engines' question, and again after it
+    monkeypatch.setattr(contents, "MAX_COMPARED", 200)  # before the engines, and again after
     given = dict.fromkeys(range(1, 10), -1)
     values = computed(cells, given)[0]
     assert [row for row, value in sorted(values.items()) if value == 9] == [1, 2]
