@@ -3,6 +3,7 @@
     .venv/bin/python -m benchmarks.sandbox latency [--rounds 30]
     .venv/bin/python -m benchmarks.sandbox throughput SOLUTIONS.jsonl SUITE [--jobs 2] [--limit N]
     .venv/bin/python -m benchmarks.sandbox both SOLUTIONS.jsonl SUITE
+    .venv/bin/python -m benchmarks.sandbox imports SOLUTIONS.jsonl SUITE
     .venv/bin/python -m benchmarks.sandbox endurance --sandbox docker [--runs 10000]
 
 All contestants run interleaved, so that a machine that slows down slows them all. ``subprocess`` is
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -284,6 +286,55 @@ def run_all(contestant: Contestant, work: list[list[RunRequest]], jobs: int) -> 
         return [result for results in pool.map(one, work) for result in results]
 
 
+IMPORTS = """\
+import atexit, builtins, json, sys, time
+def ends(had=set(sys.modules), spent=[0.0, 0], real=builtins.__import__, clock=time.process_time):
+    def timed(*given, **named):
+        started = None if spent[1] else clock()
+        spent[1] += 1
+        try:
+            return real(*given, **named)
+        finally:
+            spent[1] -= 1
+            if started is not None:
+                spent[0] += clock() - started
+    builtins.__import__ = timed
+    def report():
+        modules = sorted(set(sys.modules) - had)
+        sys.stderr.write("\\n@" + json.dumps([modules, spent[0], clock()]))
+    atexit.register(report)
+ends()
+"""
+"""Begins a program that reports, at its end, the modules that it imported, and the seconds."""
+
+
+def imports(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Counts the modules that solutions import beyond those that are imported in advance."""
+    suite = load_suite(arguments.suite)
+    modules: Counter[str] = Counter()
+    spent = [0.0, 0.0]
+    unknown = 0
+    with contextlib.closing(CONTESTANTS[arguments.sandbox](arguments.jobs)) as opened:
+        for submission in load_submissions(arguments.solutions, suite)[: arguments.limit]:
+            content = suite.task(submission.task_id).cases[0].input_path.read_bytes()
+            program = IMPORTS + (submission.code or "")
+            files = {submission.input_path: content}
+            (result,) = run_all(opened, [[RunRequest(program, files, submission.output_path)]], 1)
+            _, mark, report = result.stderr.rpartition(b"\n@")
+            if not mark:
+                unknown += 1  # it was ended from outside, or did not compile
+                continue
+            imported, *seconds = json.loads(report)
+            modules.update(imported)
+            spent = [total + more for total, more in zip(spent, seconds, strict=True)]
+    return {
+        "programs without a report": unknown,
+        "import_s": round(spent[0], 3),
+        "all_s": round(spent[1], 3),
+        "modules": dict(modules.most_common()),
+    }
+
+
 def endurance(arguments: argparse.Namespace) -> dict[str, Any]:
     """Runs many programs in one pool: memory, descriptors and processes must not grow."""
     opened: Sandbox = CONTESTANTS[arguments.sandbox](arguments.jobs)  # type: ignore[assignment]
@@ -372,7 +423,7 @@ def main() -> None:
     """Reads the command line and prints the figures as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for function in (latency, throughput, both, endurance):
+    for function in (latency, throughput, both, imports, endurance):
         command = commands.add_parser(function.__name__, help=function.__doc__)
         command.set_defaults(function=function)
         command.add_argument(
@@ -382,13 +433,14 @@ def main() -> None:
         if function in (latency, both):
             command.add_argument("--rounds", type=int, default=30)
             command.add_argument("--pause", type=float, default=0.7)
-        if function in (throughput, both):
+        if function in (throughput, both, imports):
             command.add_argument("solutions", type=Path)
             command.add_argument("suite")
             command.add_argument("--limit", type=int)
             command.add_argument("--batch", type=int, default=10)
-        if function is endurance:
+        if function in (imports, endurance):
             command.add_argument("--sandbox", choices=list(CONTESTANTS)[1:], default="docker")
+        if function is endurance:
             command.add_argument("--runs", type=int, default=10_000)
             command.add_argument("--cases", type=int, default=10)
     arguments = parser.parse_args()

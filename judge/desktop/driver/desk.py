@@ -22,7 +22,8 @@ from judge.sandbox.warden import files
 
 SETTLE_S = 6.0
 _MIN_LOOKS = 4  # on a busy machine, one reading may take seconds
-_BETWEEN_S = 0.15
+_REST_S = 0.4  # the office updates its tool bars up to 0.3 s after a change
+_AWAIT_REST_S = 1.0
 _START_S = 90.0
 _PART_S = 20.0
 _PUBLISHED_PAUSE_S = 2.0
@@ -271,7 +272,12 @@ class DrivenDesktop:
         return done, settled, time.monotonic() - started
 
     def _settle(self, limit_s: float) -> bool:
-        """Waits until two trees in a row are equal; returns whether that happened in time."""
+        """Waits until nothing changes any more; returns whether that happened in time.
+
+        A tree is enough if nothing ran before it was read and the screen showed the same before and
+        after. Otherwise (a caret blinks, the office goes on working), two trees in a row must be
+        equal.
+        """
         if "settling" not in self._corrections:
             time.sleep(_PUBLISHED_PAUSE_S)
             return True
@@ -279,17 +285,30 @@ class DrivenDesktop:
         last = None
         for looks in itertools.count(1):
             self._processes.check()
+            rested = self._rest()
             view, started = self._view(), time.perf_counter()
             nodes = self._read()
             seconds = time.perf_counter() - started
             shown = [node.row() for node in nodes]
-            if shown == last:
-                self._settled = _Seen(view, nodes, seconds) if view == self._view() else None
+            same = view == self._view()
+            if shown == last or (rested and same):
+                self._settled = _Seen(view, nodes, seconds) if same else None
                 return True
             if looks >= _MIN_LOOKS and time.monotonic() > end:
                 break
             last = shown
-            time.sleep(_BETWEEN_S)
+        return False
+
+    def _rest(self) -> bool:
+        """Waits, within a limit, until nothing ran for a while; returns whether that happened."""
+        end = time.monotonic() + _AWAIT_REST_S
+        busy = time.monotonic()
+        while (now := time.monotonic()) < end:
+            if not self._processes.at_rest():
+                busy = now
+            elif now - busy >= _REST_S:
+                return True
+            time.sleep(_LOOK_S)
         return False
 
     def feed(self, events: list[tuple[str, int, int, str]]) -> None:
