@@ -64,6 +64,8 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
             return evaluation.shared(node, lambda: _of_operation(evaluation, node))
         return _of_operation(evaluation, node)
     if isinstance(node, Call):
+        if _reads_range(node):
+            return evaluation.shared(node, lambda: _called(evaluation, node))
         return _called(evaluation, node)
     return single(evaluation.scalar(node))
 
@@ -74,9 +76,11 @@ def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
 
 
 def _reads_range(node: Node) -> bool:
-    """Whether any operand of an operation, at any depth, is a range."""
+    """Whether any operand of an operation, or argument of a call, at any depth, is a range."""
     if isinstance(node, Operation):
         return any(map(_reads_range, node.operands))
+    if isinstance(node, Call):
+        return any(map(_reads_range, node.arguments))
     return _is_range(node)
 
 
