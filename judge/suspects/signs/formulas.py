@@ -53,7 +53,7 @@ class OddFormula:
             return
         ends = {
             address
-            for addresses in _columns(case).values()
+            for addresses in _columns(case.answer_addresses).values()
             for address in (min(addresses), max(addresses))
         }
         inner = [address for address in differing if address not in ends]
@@ -85,16 +85,16 @@ class OddFormula:
         )
 
 
-def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[CellAddress]]:
+def _columns(cells: Iterable[CellAddress]) -> Mapping[tuple[str, int], list[CellAddress]]:
     columns: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
-    for address in case.answer_addresses:
+    for address in cells:
         columns[address.sheet, address.column].append(address)
     return columns
 
 
 def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Finds odd cells in the answer's columns, each with the column's formula for its row."""
-    for addresses in _columns(case).values():
+    for addresses in _columns(case.answer_addresses).values():
         formulas = {
             address: case.answer_formulas[address]
             for address in addresses
@@ -348,10 +348,7 @@ class MovingRange:
 
 def _held_in_place(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Returns the formulas that were filled down, with their tables fixed as in the first row."""
-    by_column: dict[tuple[str, int], list[CellAddress]] = {}
-    for address in case.answer_formulas:
-        by_column.setdefault((address.sheet, address.column), []).append(address)
-    for addresses in by_column.values():
+    for addresses in _columns(case.answer_formulas).values():
         top = min(addresses)
         first = case.answer_formulas[top]
         if len(addresses) < MIN_ROWS or not traits(first).functions & LOOKUPS:
