@@ -47,6 +47,9 @@ class FormulaTraits:
         unbounded: whether it may read cells that cannot be derived from the rectangles it names.
         beyond_ascii: whether it contains text beyond ASCII; names of sheets do not count.
         valueless: why its value in Excel cannot be known; empty if it can be known.
+        spans_sheets: whether it has a range of sheets (``Jan:Mar!A1``).
+        intersects: whether a space between two references, or a reference and a bracket, may mean
+            the cells that two ranges share.
     """
 
     functions: frozenset[str]
@@ -63,6 +66,8 @@ class FormulaTraits:
     unbounded: bool
     beyond_ascii: bool
     valueless: str = ""
+    spans_sheets: bool = False
+    intersects: bool = False
 
 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
@@ -143,6 +148,8 @@ def _traits(formula: str) -> FormulaTraits:
         unbounded=reading.unbounded or bool(bare & _UNBOUNDED),
         beyond_ascii=reading.beyond_ascii,
         valueless=reading.valueless,
+        spans_sheets=reading.spans_sheets,
+        intersects=reading.intersects,
     )
 
 
@@ -209,6 +216,8 @@ class _Reading:
         self.unbounded = False
         self.beyond_ascii = False
         self.valueless = ""
+        self.spans_sheets = False
+        self.intersects = False
         self.uses: set[str] = set()
         self._stack = [_Frame(None, native=False, around=None)]
         self._top_comparison = False
@@ -224,6 +233,7 @@ class _Reading:
             kind, end = _whole(words, index, last_brace)
             if kind not in (Kind.SHEET, Kind.BRACKETS) and not self.beyond_ascii:
                 self.beyond_ascii = not all(token.text.isascii() for token in words[index:end])
+            self.intersects = self.intersects or _is_intersection(words, index)
             getattr(self, f"_{kind}")(words[index].text)
             index = end
         # Text in an array constant may hold brackets.
@@ -235,7 +245,7 @@ class _Reading:
         self.logical = self._top_comparison or (self._top_first in LOGICAL and not self._top_other)
 
     def _space(self, _: str) -> None:
-        """Spaces do not matter here (an intersection of two ranges counts as two ranges)."""
+        """Spaces have no other traits; an intersection of two ranges counts as two ranges."""
 
     def _quoted(self, _: str) -> None:
         """A quoted name that is not followed by a sheet reference does not matter here."""
@@ -259,6 +269,7 @@ class _Reading:
     def _sheet(self, token: str) -> None:
         self.opaque = self.opaque or "[" in token
         self.unbounded = self.unbounded or ":" in token
+        self.spans_sheets = self.spans_sheets or (":" in token and "[" not in token)
 
     _cell = _number = _plain
 
@@ -374,6 +385,20 @@ class _Reading:
         if code == "#NAME?":
             self.names.add(code)
         self._plain(code)
+
+
+_BEFORE_SPACE = frozenset((Kind.CELL, Kind.COLUMNS, Kind.ROWS, Kind.NAME, Kind.CLOSE))
+_AFTER_SPACE = frozenset((Kind.CELL, Kind.COLUMNS, Kind.ROWS, Kind.SHEET, Kind.OPEN))
+
+
+def _is_intersection(words: Sequence[Token], index: int) -> bool:
+    """Whether the token at an index is a space that may be the operator of an intersection."""
+    return (
+        words[index].kind is Kind.SPACE
+        and 0 < index < len(words) - 1
+        and words[index - 1].kind in _BEFORE_SPACE
+        and words[index + 1].kind in _AFTER_SPACE
+    )
 
 
 def _whole(words: Sequence[Token], index: int, last_brace: int) -> tuple[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -303,21 +302,6 @@ _MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
 files as ``#VALUE!``."""
 
 
-_SHEETS_OR_CROSSING = re.compile(
-    r"(?:'[^'\[\]]*:[^'\[\]]*'|(?<![\w.:!])[\w.]+:[\w.]+)!|"
-    r"[\w)] +(?:'[^']+'!|[\w.]+!|\$?[A-Z]{1,3}\$?[\d:]|\$?\d+:|\()"
-)
-
-
-@functools.lru_cache(maxsize=16_384)
-def _spans_sheets_or_crosses(formula: str) -> bool:
-    """Whether a formula may refer to a range of sheets, or to the cells that two ranges share.
-
-    IronCalc supports neither; it reads only the first range, or nothing.
-    """
-    return _SHEETS_OR_CROSSING.search(formula) is not None
-
-
 class Answers:
     """Asks the engines about all cells of a request, and keeps each engine's value for each cell.
 
@@ -447,8 +431,11 @@ class Answers:
                 value = self._usable(name, cell, value)
             if value is not None:
                 votes[name] = value
-        if IRONCALC in votes and _spans_sheets_or_crosses(self._request.formulas[cell]):
-            del votes[IRONCALC]
+        if IRONCALC in votes:
+            formula = traits(self._request.formulas[cell])
+            if formula.spans_sheets or formula.intersects:
+                # IronCalc supports neither; it reads only the first range, or nothing.
+                del votes[IRONCALC]
         return votes
 
     def given(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:

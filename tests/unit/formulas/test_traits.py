@@ -152,3 +152,24 @@ def test_no_text_is_refused(text: str) -> None:
 )
 def test_some_values_cannot_be_known(formula: str, why: str) -> None:
     assert traits(formula).valueless == why
+
+
+@pytest.mark.parametrize(
+    ("formula", "spans_sheets", "intersects"),
+    [
+        ("=SUM(Jan:Mar!B2)", True, False),
+        ("=SUM('[1]Jan'!B2)", False, False),
+        ("=SUM(A1:B2 B1:C9)", False, True),
+        ("=SUM(A:A 2:2)", False, True),
+        ("=SUM(A1:A9 (A2:C3))", False, True),
+        ("=A1:B2 Sheet2!A1", False, True),
+        ('=IF(A1 > 0,"yes (now)","no A1")', False, False),
+        ("='b A1 (x)'!C1 + SUM (A1:A2)", False, False),
+        ('="Jan:Mar!"&A1', False, False),
+    ],
+)
+def test_ranges_of_sheets_and_intersections_are_noticed_outside_texts(
+    formula: str, spans_sheets: bool, intersects: bool
+) -> None:
+    found = traits(formula)
+    assert (found.spans_sheets, found.intersects) == (spans_sheets, intersects)
