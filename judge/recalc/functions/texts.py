@@ -372,6 +372,9 @@ MAX_MATCHING_STEPS = 20_000_000
 """Limit on the steps that a pattern may need: the length of the text to the power of the number of
 repetitions in the pattern, and one."""
 
+STEPS_OF_A_CELL = 1_000
+"""So many of these steps count as one cell towards the limit on compared cells."""
+
 _REPETITION = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<many>[*+]|\{\d*,?\d*\})\??|(?P<maybe>\?)\??"
 )
@@ -396,8 +399,10 @@ def _pattern(evaluation: Evaluation, text: str, pattern: Scalar, case: Scalar) -
     repetitions = list(_REPETITION.finditer(pattern))
     many = sum(found["many"] is not None for found in repetitions)
     maybe = sum(found["maybe"] is not None for found in repetitions)
-    if 2**maybe * (len(text) + 1) ** (many + 1) > MAX_MATCHING_STEPS:
+    steps = 2**maybe * (len(text) + 1) ** (many + 1)
+    if steps > MAX_MATCHING_STEPS:
         raise UnsureError
+    evaluation.values.spend(steps // STEPS_OF_A_CELL)
     try:
         return re.compile(pattern, re.ASCII | (re.IGNORECASE if ignores_case else re.NOFLAG))
     except (re.error, OverflowError):

@@ -177,6 +177,16 @@ def test_the_number_of_compared_cells_is_bounded(monkeypatch: pytest.MonkeyPatch
     assert [row for row, value in sorted(values.items()) if value == 9] == [1, 2]
 
 
+def test_the_steps_of_all_patterns_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a" * 49
+    cells = {f"A{row}": f'=_xlfn.REGEXREPLACE("{text}","a+a+$","{row}")&""' for row in range(1, 10)}
+    given = dict.fromkeys(range(1, 10), -1)
+    assert computed(cells, given)[0] == {row: str(row) for row in range(1, 10)}
+    # One pattern counts as 125 cells; before the engines, and again after.
+    monkeypatch.setattr(contents, "MAX_COMPARED", 200)
+    assert computed(cells, given)[0] == {1: "1", 2: "2"} | dict.fromkeys(range(3, 10), -1)
+
+
 def test_values_of_an_engine_requested_by_name_are_not_corrected() -> None:
     engine = ScriptedEngine("libreoffice", {ref(1): "0.33333333333333331"})
     recalculator = Recalculator([engine], trust=NO_TRUST)
