@@ -368,7 +368,7 @@ def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
     """
     if isinstance(value, str) and not isinstance(node, Constant):
         raise UnsureError
-    return value if isinstance(value, ErrorValue) else evaluation.number(value)
+    return evaluation.number(value)
 
 
 def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:

@@ -168,8 +168,7 @@ def _at_share(
     exclusive: bool,
 ) -> Scalar:
     """The value below which a share of the numbers is; a node gives the share (or quarters)."""
-    given = evaluation.scalar(node)
-    share = given if isinstance(given, ErrorValue) else evaluation.number(given)
+    share = evaluation.number(evaluation.scalar(node))
     if isinstance(share, ErrorValue):
         evaluation.converted = True  # engines may return an error of the numbers
         return share
@@ -189,8 +188,7 @@ def _nth(
     evaluation: Evaluation, node: Node, numbers: list[float] | ErrorValue, *, largest: bool
 ) -> Scalar:
     """The number that has the rank given by a node."""
-    rank = evaluation.scalar(node)
-    number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
+    number = evaluation.number(evaluation.scalar(node))
     if isinstance(number, ErrorValue):
         return number
     if isinstance(numbers, ErrorValue):
@@ -510,10 +508,9 @@ def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """RANK: the rank of a number among those of a range; equal numbers share the best rank."""
     if not 2 <= len(arguments) <= 3:
         raise UnsureError
-    value = evaluation.scalar(arguments[0])
-    number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+    number = evaluation.number(evaluation.scalar(arguments[0]))
     order = evaluation.scalar(arguments[2]) if len(arguments) == 3 else 0
-    ascending = order if isinstance(order, ErrorValue) else evaluation.number(order)
+    ascending = evaluation.number(order)
     if isinstance(number, ErrorValue) or isinstance(ascending, ErrorValue):
         return number if isinstance(number, ErrorValue) else ascending
     numbers = numbers_of(_area(evaluation, arguments[1]).values.values())

@@ -127,7 +127,7 @@ def _months_away(*, at_end: bool) -> Function:
         numbers: list[int] = []
         for argument in arguments:
             value = evaluation.scalar(argument)
-            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            number = evaluation.number(value)
             if isinstance(value, bool):
                 evaluation.converted, number = True, VALUE
             if isinstance(number, ErrorValue):

@@ -154,10 +154,7 @@ def _in_table(*, by_rows: bool) -> Function:
         if not 3 <= len(arguments) <= 4:
             raise UnsureError
         sought = _sought(evaluation, arguments[0])
-        line_number = evaluation.scalar(arguments[2])
-        number = (
-            line_number if isinstance(line_number, ErrorValue) else evaluation.number(line_number)
-        )
+        number = evaluation.number(evaluation.scalar(arguments[2]))
         near = evaluation.scalar(arguments[3]) if len(arguments) == 4 else True
         for value in (sought, number, near):
             if isinstance(value, ErrorValue):
@@ -193,8 +190,7 @@ def _index(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         cells = _cells(evaluation, area)
     places: list[int] = []
     for argument in arguments[1:]:
-        value = evaluation.scalar(argument)
-        number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+        number = evaluation.number(evaluation.scalar(argument))
         if isinstance(number, ErrorValue):
             return single(number)
         places.append(int(number))

@@ -534,7 +534,7 @@ def _switch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 def _choose(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """CHOOSE: the argument with a number."""
     value = evaluation.scalar(arguments[0]) if len(arguments) > 1 else NA
-    number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+    number = evaluation.number(value)
     if isinstance(number, ErrorValue):
         return number
     if not 1 <= number < len(arguments):

@@ -58,8 +58,7 @@ def _option(
     """The value of an optional argument, without decimals; None if the argument is left out."""
     if at >= len(arguments) or isinstance(arguments[at], Missing):
         return None
-    value = evaluation.scalar(arguments[at])
-    number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+    number = evaluation.number(evaluation.scalar(arguments[at]))
     if isinstance(number, ErrorValue):
         raise _RefusedError(number)
     if exact and not number.is_integer():
@@ -128,7 +127,7 @@ def _chosen(*, columns: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
             if places.rows > 1 and places.columns > 1:
                 raise _RefusedError(VALUE)
             for value in values_of(places):
-                number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+                number = evaluation.number(value)
                 if isinstance(number, ErrorValue):
                     raise _RefusedError(number)
                 at = math.trunc(number)
@@ -380,8 +379,7 @@ def _sequence(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     numbers = [1.0, 1.0]
     for at in (2, 3):
         if at < len(arguments) and not isinstance(arguments[at], Missing):
-            value = evaluation.scalar(arguments[at])
-            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            number = evaluation.number(evaluation.scalar(arguments[at]))
             if isinstance(number, ErrorValue):
                 raise _RefusedError(number)
             numbers[at - 2] = number
