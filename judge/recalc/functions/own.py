@@ -181,6 +181,8 @@ class OwnValues:
         of_arrays = cell.array_range is not None
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
+        if not of_arrays and traits(cell.formula).array_sensitive:
+            raise UnsureError  # a range where Excel takes one of its values
         node: Node | None = tree(cell.formula)
         if node is None or isinstance(node, Reference):
             raise UnsureError

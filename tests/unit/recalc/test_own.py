@@ -14,11 +14,14 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 from judge.core.submission import Origin
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.functions import contents, tried
+from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.own import OwnValues
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.reader import open_workbook
+from judge.workbook.dependency import FormulaIndex
+from judge.workbook.reader import open_workbook, sheet_formulas
 from tests.unit.recalc.fakes import ALL, ScriptedEngine, ref, workbook
 
 NO_TRUST = read_table({"measured_with": {}, "functions": {}})
@@ -185,6 +188,20 @@ def test_the_steps_of_all_patterns_together_are_bounded(monkeypatch: pytest.Monk
     # One pattern counts as 125 cells; before the engines, and again after.
     monkeypatch.setattr(contents, "MAX_COMPARED", 200)
     assert computed(cells, given)[0] == {1: "1", 2: "2"} | dict.fromkeys(range(3, 10), -1)
+
+
+def test_ranges_where_excel_takes_one_of_their_values_are_left_to_engines() -> None:
+    data = {"B1": "a", "B2": "b", "C1": "x", "C2": "y", "D1": 5, "D2": 6}
+    found = '=INDEX(D1:D2,MATCH("b",B1:B2,0))'
+    by_two = '=INDEX(D1:D2,MATCH("b"&"y",B1:B2&C1:C2,0))'
+    book = workbook({"A1": found, "A2": by_two, **data})
+    (sheet,) = book.sheet_names
+    cells = sheet_formulas(book, sheet)
+    index = FormulaIndex([sheet], lambda _: cells)
+    own = OwnValues(contents.Contents(book, index))
+    assert own.any_value(ref(1), cells[0]) == 6
+    with pytest.raises(UnsureError):
+        own.any_value(ref(2), cells[1])
 
 
 def test_values_of_an_engine_requested_by_name_are_not_corrected() -> None:
