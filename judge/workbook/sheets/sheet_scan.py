@@ -13,12 +13,12 @@ matter here, since no element has a prefix or declares one.
 from __future__ import annotations
 
 import bisect
-import itertools
 import operator
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from judge.errors import WorkbookError
@@ -71,29 +71,26 @@ _VALUE = rb"<v" + _SPACE + rb"(?: ?/>|>" + _TEXT + rb"</v>)"
 _INLINE = rb"<is>(?:<t" + _SPACE + rb"(?:/>|>" + _TEXT + rb"</t>)|(?:" + _RUN + rb")*+)</is>"
 _CELL_ATTRIBUTES = (
     rb'(?: s="[0-9]++"(?: t="[A-Za-z]++")?+| t="[A-Za-z]++"(?: s="[0-9]++")?+)?+'
-    rb'(?: cm="[0-9]++")?+(?: vm="[0-9]++")?+(?: ph="[01]")?+ ?'
+    rb'(?: cm="[0-9]++")?+(?: vm="[0-9]++")?+(?: ph="[01]")?+ ?+'
 )
+# What openpyxl writes comes first; the general form, which includes it, takes longer.
 _CELL = (
-    rb'<c r="[A-Z]{1,3}+(?P=row)"'
-    + _CELL_ATTRIBUTES
-    + rb"(?:/>|>(?:<v>[^<]*+</v></c>|(?:"
-    + _FORMULA
-    + rb")?+(?:"
-    + _VALUE
-    + rb"|"
-    + _INLINE
-    + rb")?+</c>))"
+    rb'<c r="[A-Z]{1,3}+(?P=row)"(?:'
+    rb'(?: s="[0-9]++")?+(?: t="[A-Za-z]++")?+ ?+(?:/>|><(?:v>[^<]*+</v>|f>[^<]*+</f><v ?+/>|'
+    rb"is><t%b>[^<]*+</t></is>)</c>)|%b(?:/>|>(?:%b)?+(?:%b|%b)?+</c>))"
+) % (_SPACE, _CELL_ATTRIBUTES, _FORMULA, _VALUE, _INLINE)
+_ROWS = re.compile(
+    rb'\s*+(?:<row r="(?P<row>[1-9][0-9]{0,6}+)"[^<>]*+(?:(?<=/)>|>(?:\s*+%b)*+\s*+</row>)\s*+)*+'
+    % _CELL
 )
-_ROW = re.compile(
-    rb'(<row r="(?P<row>[1-9][0-9]{0,6}+)"([^<>]*+)(?:(?<=/)>|>(?:\s*+'
-    + _CELL
-    + rb")*+\s*+</row>)\s*+)"
-)
-_SPACES = re.compile(rb"\s*+")
+_NUMBERS = re.compile(rb'<row r="([0-9]++)')
+_ATTRIBUTES = re.compile(rb'<row r="[0-9]++"(?! ?/?>)([^>]*+)')
+_TAGS = re.compile(rb'<row r="([0-9]++)"([^>]*+)')
 _ROW_ATTRIBUTE = re.compile(rb' ([A-Za-z]++|[A-Za-z0-9]++:dyDescent)="[^"<&]*+"')
 _PREFIX = re.compile(rb"""\sxmlns:([^\s=]++)\s*+=""")
 _ATTRIBUTE = re.compile(r' ([A-Za-z]++)="([^"]*)"')
-_LETTERS = re.compile(rb'<(?:row|c r="([A-Z]++))')
+_LETTERS = re.compile(rb'<cr"([A-Z]++)')
+_NOT_COLUMNS = bytes({*range(256)} - {*b'<>"crow', *range(ord("A"), ord("Z") + 1)})
 _REFERENCE = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#(?:9|1[03]|3[2-9]|[4-9][0-9]|[1-9][0-9]{2,3})"
     rb"|#x(?:[9AaDd]|[2-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-c][0-9A-Fa-f]{2,3}));)"
@@ -101,6 +98,7 @@ _REFERENCE = re.compile(
 _NOT_XML = bytes([*range(9), 11, 12, *range(14, 32)])
 _DECLARES = b"xmlns"
 _MAX_KNOWN = 10_000
+_MAX_PIECE_BYTES = 1 << 18
 
 
 class NotPlainError(Exception):
@@ -120,11 +118,8 @@ class RowGrammar:
         self._prefixes = frozenset(_PREFIX.findall(root))
         self._last = 0
         self._known_attributes: set[bytes] = set()
-        self._known_columns: set[bytes] = set()
 
-    def rows(
-        self, data: bytes, *, last: int | None = None
-    ) -> tuple[Sequence[int], Sequence[bytes], Sequence[bytes]]:
+    def rows(self, data: bytes, *, last: int | None = None) -> tuple[Sequence[int], bytes]:
         """Finds the complete rows at the beginning of some bytes.
 
         Bytes after the last one are left: part of a row, or the end of the rows.
@@ -134,39 +129,26 @@ class RowGrammar:
             last: the rows after the first one below this number are left, too; None for no limit.
 
         Returns:
-            The number of each row, the rest of its tag, and its bytes with the spaces around it.
+            The number of each row, and the bytes of all of them with the spaces around them.
 
         Raises:
-            NotPlainError: the rows are not in ascending order, have unusual attributes, or have
-                something between them.
+            NotPlainError: the rows are not in ascending order, or have unusual attributes.
         """
-        # All rows are found by one call, since a call for each row takes as long as matching it.
-        found = _ROW.findall(data)
-        if not found:
-            return (), (), ()
-        rows, digits, attributes, *_ = zip(*found, strict=True)
-        numbers = [*map(int, digits)]
-        if last is not None and max(numbers) > last:
-            count = 1 + next(index for index, number in enumerate(numbers) if number > last)
-            rows, numbers, attributes = rows[:count], numbers[:count], attributes[:count]
-        spaces = _SPACES.match(data)
-        if spaces is not None and spaces.end():
-            rows = (spaces[0] + rows[0], *rows[1:])
-        before = itertools.chain((self._last,), numbers)
-        if (
-            not all(map(operator.lt, before, numbers))
-            or numbers[-1] > MAX_ROW
-            or not data.startswith(b"".join(rows))
-        ):
+        find = _leading_rows if len(data) <= _MAX_PIECE_BYTES else _leading_rows.__wrapped__
+        numbers, size, attributes = find(data)
+        if not numbers:
+            return (), b""
+        if numbers[0] <= self._last:
             raise NotPlainError
-        for written in {*attributes} - self._known_attributes:
+        if last is not None and (count := bisect.bisect_right(numbers, last) + 1) < len(numbers):
+            size = start_of_row(data, numbers[count])
+            numbers, attributes = numbers[:count], frozenset(_ATTRIBUTES.findall(data, 0, size))
+        for written in attributes - self._known_attributes:
             self._check_attributes(written)
         self._last = numbers[-1]
-        return numbers, attributes, rows
+        return numbers, data[:size]
 
     def _check_attributes(self, attributes: bytes) -> None:
-        if not attributes:
-            return
         written = attributes.removesuffix(b"/").rstrip(b" ")
         names = _ROW_ATTRIBUTE.findall(written)
         is_known = _ROW_ATTRIBUTE.sub(b"", written) == b""
@@ -179,22 +161,42 @@ class RowGrammar:
         if len(self._known_attributes) < _MAX_KNOWN:
             self._known_attributes.add(attributes)
 
-    def check_columns(self, rows: bytes) -> None:
-        """Makes sure that the cells of complete rows in plain form are in ascending order.
 
-        Raises:
-            NotPlainError: they are not, or a cell is outside of the sheet.
-        """
-        # The tag of a row yields no letters, so two commas separate the cells of two rows.
-        columns_of_rows = b",".join(_LETTERS.findall(rows)).split(b",,")
-        for columns in {*columns_of_rows} - self._known_columns:
-            numbers = [column_number(column.decode()) for column in columns.split(b",") if column]
-            if any(first >= second for first, second in itertools.pairwise(numbers)):
-                raise NotPlainError
-            if numbers and numbers[-1] > MAX_COLUMN:
-                raise NotPlainError
-            if len(self._known_columns) < _MAX_KNOWN:
-                self._known_columns.add(columns)
+@lru_cache(maxsize=64)
+def _leading_rows(data: bytes) -> tuple[Sequence[int], int, frozenset[bytes]]:
+    """The numbers of complete rows, their size and attributes, see :meth:`RowGrammar.rows`."""
+    # Remembered, since a gold is usually read several times in a row. No text and no attribute
+    # holds a "<", so that the tags of rows can be searched for without reading the cells.
+    match = _ROWS.match(data)
+    rows = match[0] if match is not None else b""
+    numbers = tuple(map(int, _NUMBERS.findall(rows)))
+    if numbers:
+        if not all(map(operator.lt, numbers, numbers[1:])) or numbers[-1] > MAX_ROW:
+            raise NotPlainError
+        _check_columns(rows, len(numbers))
+        check_characters(rows)
+    return numbers, len(rows), frozenset(_ATTRIBUTES.findall(rows))
+
+
+def _check_columns(rows: bytes, count: int) -> None:
+    """Makes sure that the cells of each row are in ascending order and on the sheet.
+
+    Most bytes are deleted first, so that few rows differ. The tags of cells and rows remain
+    recognizable. If another tag looks like that of a cell now, its letters can only make a row
+    fail; if one looks like that of a row, the count differs.
+    """
+    cells_of_rows = rows.translate(None, _NOT_COLUMNS).split(b'<rowr"')[1:]
+    if len(cells_of_rows) != count:
+        raise NotPlainError
+    for columns in {tuple(_LETTERS.findall(cells)) for cells in {*cells_of_rows}}:
+        numbers = [column_number(letters.decode()) for letters in columns]
+        if not all(map(operator.lt, numbers, numbers[1:])) or max(numbers, default=0) > MAX_COLUMN:
+            raise NotPlainError
+
+
+def start_of_row(rows: bytes, number: int) -> int:
+    """Where a row begins among rows in the plain form that include it."""
+    return rows.index(b'<row r="%d"' % number)
 
 
 def check_characters(data: bytes) -> None:
@@ -489,26 +491,22 @@ class SheetScanner:
         plain = self._plain_rows() if self._windows else None
         grammar = RowGrammar(collector.check_row, root)
         while True:
-            numbers, attributes, rows = grammar.rows(
-                pending, last=None if below else self._last_row
-            )
-            position = sum(map(len, rows))
-            read = pending[:position]
+            numbers, read = grammar.rows(pending, last=None if below else self._last_row)
             if collector.row_listener is not None:
-                for number, written in zip(numbers, attributes, strict=True):
-                    collector.row_listener.on_plain_row(number, written)
-            grammar.check_columns(read)
-            check_characters(read)
+                for number, written in _TAGS.findall(read):
+                    collector.row_listener.on_plain_row(int(number), written)
             _note_formulas(read, collector)
-            keep((read, numbers[-1] if numbers else 0))
+            if numbers:
+                keep((read, numbers[-1]))
             first = bisect.bisect_left(numbers, self._first_row)
             last = bisect.bisect_right(numbers, self._last_row)
             if first < last and plain is not None:
-                wanted = read if last - first == len(rows) else b"".join(rows[first:last])
-                self._read_some_rows(wanted, numbers[last - 1], root, plain, collector)
+                begin = start_of_row(read, numbers[first])
+                end = start_of_row(read, numbers[last]) if last < len(numbers) else None
+                self._read_some_rows(read[begin:end], numbers[last - 1], root, plain, collector)
             if last < len(numbers):
                 collector.cells.rows_below = True
-            pending = pending[position:]
+            pending = pending[len(read) :]
             if not below and collector.cells.rows_below:
                 return pending
             if (closing := _END_OF_ROWS.match(pending)) is not None:

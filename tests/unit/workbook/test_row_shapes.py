@@ -222,6 +222,88 @@ def test_what_is_between_two_rows_is_not_passed_over(between: str, readable: boo
         assert read.values == parsed.values == {cell_key(2, 1): 2}
 
 
+SKIPPED = (
+    '<row r="7" spans="1:3" ht="15"><c r="A7" s="1"><v>1</v></c><c r="B7"><f>A1*2</f><v /></c>'
+    '<c r="C7" t="inlineStr"><is><t>ROW</t></is></c></row><row r="8" />'
+)
+RICH = SKIPPED.replace("<t>ROW</t>", "<r><rPr><b/></rPr><t>ROW</t></r>")
+
+
+def _changed(old: str, new: str, rows: str = SKIPPED) -> str:
+    assert old in rows
+    return rows.replace(old, new)
+
+
+HOSTILE_ROWS = {
+    "rows out of order": _changed('r="8"', 'r="6"'),
+    "a row twice": _changed('r="8"', 'r="7"'),
+    "a row beyond the sheet": _changed('r="8"', 'r="1048577"'),
+    "a row without number": _changed(' r="8"', ""),
+    "a row in a row": _changed('<c r="B7">', '<row r="8"/><c r="B7">'),
+    "a cell of another row": _changed('r="B7"', 'r="B2"'),
+    "a cell of a row with more digits": _changed('r="B7"', 'r="B77"'),
+    "columns out of order": _changed('r="C7"', 'r="A7"'),
+    "a column twice": _changed('r="C7"', 'r="B7"'),
+    "a column beyond the sheet": _changed('r="C7"', 'r="XFE7"'),
+    "a column of four letters": _changed('r="C7"', 'r="AAAA7"'),
+    "columns out of order behind what could be a row": _changed(
+        "<b/>", '<rzow r="1"/>', RICH
+    ).replace("</row>", '<c r="A7"/></row>', 1),
+    "columns out of order in two rows of a kind": SKIPPED
+    + SKIPPED.replace("7", "9").replace('r="8"', 'r="10"').replace('r="C9"', 'r="A9"'),
+    "a digit in a tag": _changed("<v>1</v>", "<v1>1</v1>"),
+    "a digit in an end tag": _changed("<v>1</v>", "<v>1</v1>"),
+    "a digit in the name of an attribute": _changed(' s="1"', ' s1="1"'),
+    "an attribute twice": _changed(' s="1"', ' s="1" s="2"'),
+    "an attribute twice, in the general form": _changed(' s="1"', ' s="1" t="n" s="2"'),
+    "an attribute of a row twice": _changed(' ht="15"', ' ht="15" ht="16"'),
+    "the number of a row twice": _changed(' ht="15"', ' r="9"'),
+    "no space between attributes": _changed('" ht=', '"ht='),
+    "a quote too many": _changed(' s="1"', ' s="1""'),
+    "a slash in a tag": _changed(' s="1">', ' s="1"/ >'),
+    "a cell that closes twice": _changed(' s="1">', ' s="1"/>'),
+    "no end of a cell": _changed("</v></c>", "</v>"),
+    "no end of a row": _changed("</row>", ""),
+    "two values": _changed("<v />", "<v/><v/>"),
+    "a formula behind its value": _changed("<f>A1*2</f><v />", "<v /><f>A1*2</f>"),
+    "an element in a value": _changed("<v>1</v>", "<v><x/>1</v>"),
+    "a comment": _changed("<v>1</v>", "<v>1<!-- </v></c></row> --></v>"),
+    "a CDATA section": _changed("ROW", '<![CDATA[</t></is></c></row><row r="3"/>]]>'),
+    "the end of a CDATA section": _changed("ROW", "]]>"),
+    "an instruction": _changed("ROW", "<?x </row> ?>"),
+    "an unknown entity": _changed("ROW", "&row;"),
+    "an ampersand": _changed("ROW", "R&W"),
+    "a reference to no character": _changed("ROW", "&#0;"),
+    "a control character": _changed("ROW", "\x01"),
+    "no character": _changed("ROW", "\ufffe"),
+    "a namespace": _changed(' s="1"', ' xmlns="x"'),
+    "a prefix": _changed("<v>1</v>", "<x:v>1</x:v>"),
+    "a cell in text": _changed("ROW", '&lt;row r="3"&gt;&lt;c r="A1"'),
+    "a column in what could be a cell": _changed("<b/>", '<charset val="A"/>', RICH),
+}
+
+
+@pytest.mark.parametrize("window", [Window(3, 1, 5, 9), Window(1, 1, 1, 1), Window(20, 1, 30, 9)])
+@pytest.mark.parametrize("what", HOSTILE_ROWS)
+def test_hostile_rows_that_are_not_requested_are_read_as_the_parser_reads_them(
+    what: str, window: Window
+) -> None:
+    above = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 6))
+    below = '<row r="25"><c r="A25"><v>25</v></c></row>'
+    read, parsed = read_both_ways(above + HOSTILE_ROWS[what] + below, [window], blanks=False)
+    if isinstance(parsed, SheetCells) and isinstance(read, SheetCells):
+        assert read.values == parsed.values != {}
+    else:
+        assert read == parsed == "unreadable"
+
+
+def test_rows_are_in_order_across_pieces() -> None:
+    grammar = sheet_scan.RowGrammar(lambda _: None, b"<worksheet>")
+    assert grammar.rows(b'<row r="7"/><row r="8"/><row') == ((7, 8), b'<row r="7"/><row r="8"/>')
+    with pytest.raises(sheet_scan.NotPlainError):
+        grammar.rows(b'<row r="8"/>')
+
+
 def test_a_style_sheet_that_was_read_before_is_still_held_to_the_namespace() -> None:
     data = Book({"S": "<sheetData/>"}).to_bytes()
     formats = read_number_formats(Package(data), "xl/styles.xml")
