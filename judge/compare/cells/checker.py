@@ -269,7 +269,7 @@ def _sources(
 
 
 def other_cases(task: Task) -> tuple[OtherCase, ...]:
-    """Returns the other cases, by whose inputs and golds the answer to the first is measured."""
+    """Returns the cases after the first: they show how the answer has to change with its inputs."""
     return tuple(
         OtherCase(
             case.number,

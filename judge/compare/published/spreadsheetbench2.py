@@ -469,7 +469,7 @@ class _RangeCells:
 
     @cached_property
     def coloured(self) -> Mapping[int, str]:
-        """The cells that may differ in colour from the first font, with their colour."""
+        """Colours of cells that do not have the first font, whose colour all other cells have."""
         colours: dict[int, str] = {}
         coloured: dict[int, str] = {}
         # A stored cell has the font of its format; a cell that is not stored has the first font.

@@ -164,7 +164,7 @@ class Rates:
             del self._buckets[next(iter(self._buckets))]
 
 
-def who(caller: Viewer) -> str:
+def requester_key(caller: Viewer) -> str:
     """The key under which a caller's requests are counted: the account, or a visitor's address.
 
     All tokens of an account count together, and so do all addresses of an IPv6 /64 network.
@@ -191,7 +191,7 @@ def rate(kind: str) -> Any:
     """A FastAPI dependency that counts requests to a route under this kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
-        taken = rates_of(server_of(request)).take(kind, who(caller))
+        taken = rates_of(server_of(request)).take(kind, requester_key(caller))
         request.state.rate_headers = taken  # for every kind of answer
 
     return Depends(take)

@@ -157,14 +157,14 @@ class Leak:
     Attributes:
         level: the feedback level.
         bounded: whether ladder and budget apply, as they do at ``score`` of a hidden split.
-        one: bits revealed by one submission.
-        phase: bits revealed by all submissions in a phase.
+        per_submission: bits revealed by one submission.
+        per_phase: bits revealed by all submissions in a phase.
     """
 
     level: Level
     bounded: bool
-    one: float
-    phase: float
+    per_submission: float
+    per_phase: float
 
 
 def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
@@ -306,8 +306,8 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
             how = " with ladder and budget" if leak.bounded and leak.level is Level.SCORE else ""
             how = " exact" if not leak.bounded and leak.level is Level.SCORE else how
             lines.append(
-                f"  {leak.level}{how}: at most {leak.one:,.1f} bits in a submission, "
-                f"{leak.phase:,.0f} in {submissions}"
+                f"  {leak.level}{how}: at most {leak.per_submission:,.1f} bits in a submission, "
+                f"{leak.per_phase:,.0f} in {submissions}"
             )
         counts = count_guessable(chosen)
         lines.append(
