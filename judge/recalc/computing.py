@@ -24,7 +24,7 @@ from typing import Any
 
 from judge.compare.cells.sides import (
     MAX_CONDITIONS,
-    NOT_ASKED,
+    NOT_EVALUATED,
     Answers,
     ConditionAnswers,
     ConditionKey,
@@ -253,7 +253,7 @@ def _answers(
     recalculator: Recalculator, questions: Questions, workbook: Workbook, origin: Origin
 ) -> Answers:
     if questions.is_empty:
-        return NOT_ASKED
+        return NOT_EVALUATED
     try:
         values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
     except WorkbookError:

@@ -44,7 +44,7 @@ class TableJudge:
         gold: the sheet of the gold.
         answer: the sheet of the answer.
         number: number of the sheet in the board.
-        asked: which of ``values``, ``formatting`` and ``hyperlink`` the board asks for.
+        required: which of ``values``, ``formatting`` and ``hyperlink`` the board asks for.
         differences: receives the first difference of each property.
     """
 
@@ -53,13 +53,13 @@ class TableJudge:
         gold: SheetCells,
         answer: SheetCells,
         number: int,
-        asked: Sequence[str],
+        required: Sequence[str],
         differences: Differences,
     ) -> None:
         self._gold = gold
         self._answer = answer
         self._number = number
-        self._open = dict.fromkeys(asked)
+        self._open = dict.fromkeys(required)
         self._differences = differences
 
     def judge(self) -> None:

@@ -334,8 +334,8 @@ def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding
         computed: what was computed for it.
     """
     record = comparison_to_json(comparison)
-    asked = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
-    record["engines"] = sorted({engine for part in asked for engine in part.engines})
+    parts = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
+    record["engines"] = sorted({engine for part in parts for engine in part.engines})
     record["computed_cells"] = {
         "gold": len(computed.gold.values),
         "output": len(computed.output.values),

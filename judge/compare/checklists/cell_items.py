@@ -448,11 +448,11 @@ def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
     return ""
 
 
-def _has_colour(colour: str, asked: str) -> bool:
+def _has_colour(colour: str, required: str) -> bool:
     """Whether a colour is the required colour, or belongs to the required family."""
-    if asked.lower() in COLOURS:
-        return colour_class(colour) == asked.lower()
-    return colour[-6:].upper() == asked[-6:].upper()
+    if required.lower() in COLOURS:
+        return colour_class(colour) == required.lower()
+    return colour[-6:].upper() == required[-6:].upper()
 
 
 def _format_words(item: Item) -> str:

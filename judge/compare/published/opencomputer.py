@@ -369,12 +369,12 @@ def _validation(document: Document, words: Sequence[str]) -> Result:
 
 
 def _conditional_format(document: Document, words: Sequence[str]) -> Result:
-    asked = parse_area(words[0])
+    wanted = parse_area(words[0])
     formats = _sheet_facts(document, words[1]).formats
     return {
-        "match": asked is not None
+        "match": wanted is not None
         and any(
-            area is not None and area.overlaps(asked)
+            area is not None and area.overlaps(wanted)
             for rule in formats
             for area in map(parse_area, rule.places)
         )

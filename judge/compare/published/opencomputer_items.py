@@ -159,8 +159,8 @@ def _decimals(text: str) -> int:
 
 def _named_range(document: Document, words: list[str]) -> tuple[bool, str]:
     """Whether the file defines a name whose reference contains a string."""
-    asked, inside = words[0].casefold(), words[1].casefold()
-    names = [name for name in document.facts().names if name.name.casefold() == asked]
+    wanted, inside = words[0].casefold(), words[1].casefold()
+    names = [name for name in document.facts().names if name.name.casefold() == wanted]
     return any(inside in name.refers_to.casefold() for name in names), "O2"
 
 

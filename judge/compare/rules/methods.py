@@ -149,7 +149,7 @@ def places_of(written: object) -> Places:
     return Places(str(text) for text in written) if isinstance(written, list | tuple) else Places()
 
 
-def asked_of(rule: Mapping[str, Any]) -> str:
+def requirement_of(rule: Mapping[str, Any]) -> str:
     """Returns the method of a rule and the value that it compares with, as one string."""
     return f"{rule.get('method')} {rule.get('ref')!r}"
 
