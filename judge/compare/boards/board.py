@@ -73,7 +73,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
 }
 """Category -> its properties."""
 
-_MAX_SHEETS = 1000
+_MAX_SHEETS = 1000  # a board may be hostile
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ def where(key: int) -> str:
     return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
 
 
-_MAX_SHOWN = 20
+_MAX_SHOWN = 20  # items of a list in a difference
 
 
 def _plain(value: object) -> object:

@@ -573,7 +573,7 @@ def same_cells(first: Sequence[Window], second: Sequence[Window]) -> bool:
     return _bands(first) == _bands(second)
 
 
-_MAX_WINDOWS = 300
+_MAX_WINDOWS = 300  # rectangles of a rule that are compared
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:

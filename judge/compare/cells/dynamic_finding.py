@@ -11,7 +11,7 @@ from judge.compare.cells.requested_formula import Demand
 from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
 from judge.workbook.editing.sheet_xml import address, content_to_json
 
-_SHOWN_EDITS = 20
+_MAX_EDITS = 20  # cells of a change in a record
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Trial:
             "edits": len(self.change.edits),
             "cells": [
                 {"cell": address(edit.ref), "value": content_to_json(edit.content)}
-                for edit in self.change.edits[:_SHOWN_EDITS]
+                for edit in self.change.edits[:_MAX_EDITS]
             ],
             "moved": self.moved,
             "followed": self.followed,

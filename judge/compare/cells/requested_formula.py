@@ -36,7 +36,7 @@ _PROGRAM = re.compile(
 )
 """Words of a question that asks for a macro or script; the results of one may be constants."""
 
-_WORDS_BEFORE = 60
+_CHARS_BEFORE = 60  # characters before a request that are searched for a negation
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def words_for_formula(question: str) -> str:
         return ""
     for pattern in (_NOUN, _NAMED):
         for match in pattern.finditer(text):
-            before = text[max(0, match.start() - _WORDS_BEFORE) : match.start()]
+            before = text[max(0, match.start() - _CHARS_BEFORE) : match.start()]
             if not _REFUSED.search(before):
                 return " ".join(match[0].split())
     return ""

@@ -50,8 +50,8 @@ MAX_LOSSES = 50
 _MAX_ARRAYS = 200
 """How many array formulas that fill several cells are read per sheet of an output."""
 
-_SHOWN_CHARS = 60
-_MAX_NOTES = 5
+_MAX_FORMULA_CHARS = 60  # of a formula in a note
+_MAX_NOTES = 5  # losses that are listed; the others are counted
 
 _WORDS = {
     FeatureKind.SHEET: "is gone",
@@ -306,7 +306,9 @@ def _formula_loss(
     formula: str, sheet: str, keys: Sequence[int], total: int, *, constants: bool
 ) -> Loss:
     what = "formulas are constants" if constants else "formulas are gone"
-    shown = formula if len(formula) <= _SHOWN_CHARS else formula[: _SHOWN_CHARS - 1] + "…"
+    shown = (
+        formula if len(formula) <= _MAX_FORMULA_CHARS else formula[: _MAX_FORMULA_CHARS - 1] + "…"
+    )
     return Loss(
         kind=FORMULA,
         label=f"{what}, such as {shown}",

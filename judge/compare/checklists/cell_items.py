@@ -53,7 +53,7 @@ from judge.workbook.styles.style_sheet import canonical_number_format
 MAX_CELLS = 100_000
 """Largest range that an item compares, in cells; the largest published one has 2,470."""
 
-_NEAR_ZERO = 1e-9
+_NEAR_ZERO = 1e-9  # a rounding error where the right value is zero
 _BOUND_NOISE = 1e-9
 """A difference may exceed the tolerance by this share of the tolerance, as a rounding error."""
 

@@ -267,7 +267,7 @@ def right_yaml(metric_input: MetricInput) -> Mismatch | None:
     return None
 
 
-_FORMAT = 4
+_FORMAT = 4  # nbformat 4, the current format of notebooks
 
 
 def _cells(data: bytes) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ RULES_FROM_TASK = {
 NAME = "metrics"
 _OPTIONS = ("metrics", "conj", "evaluator")
 _FIELDS = ("func", "result", "gold", "expected", "options")
-_MAX_METRICS = 100
+_MAX_METRICS = 100  # of a task
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import SealedFiles, UnreadableFileError
 from judge.errors import RecalcError
 
-_MAX_COMPARED = 32_768
+_MAX_UNEQUAL_SCORE = 1 - 1 / 32_768  # texts that differ never get the score 1
 
 
 @functools.cache
@@ -130,7 +130,7 @@ def published_pdfs(metric_input: MetricInput) -> float:
         return 0.0
     if texts[0] == texts[1]:
         return 1.0
-    return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MAX_COMPARED)
+    return min(ratio(texts[0], texts[1]) / 100, _MAX_UNEQUAL_SCORE)
 
 
 def right_pdfs(metric_input: MetricInput) -> Mismatch | None:

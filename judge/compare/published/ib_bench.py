@@ -33,7 +33,6 @@ from judge.workbook.reader import Workbook
 
 MATCH_TYPES = ("substring_one_of", "regex_pattern", "excel_cell_value", "excel_formatting")
 
-_MAX_CELLS = 1_000_000
 _COLOURS: Mapping[str, tuple[str, Sequence[int]]] = {
     "blue": ("0000FF", (4, 5)),
     "green": ("00FF00", (6, 9)),
@@ -226,7 +225,7 @@ def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int
     return written.get("theme") in {str(theme) for theme in themes}
 
 
-_MAX_LEAVES = 100_000
+_MAX_LEAVES = 100_000  # values of a reply that are searched
 
 
 def _names(workspace: Workspace) -> list[str]:
@@ -403,7 +402,7 @@ _HUES: Mapping[str, tuple[float, float]] = {
 }
 """Colour of the convention -> range of hues, in degrees."""
 
-_MIN_SATURATION = 0.35
+_MIN_SATURATION = 0.35  # from 0 to 1; paler colours look grey
 
 
 def is_colour(digits: str | None, colour: str) -> bool:

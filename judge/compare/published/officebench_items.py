@@ -24,7 +24,7 @@ from judge.workbook.reader import open_workbook
 
 _GOLDS = "../../../../reference/"
 _NO_OVERLAP = "evaluate_calendar_no_overlap"
-_RELATIVE = 1e-9
+_ROUNDING_ERROR = 1e-9  # relative
 
 Arguments = Mapping[str, object]
 
@@ -103,7 +103,9 @@ def same_value(value: CellValue, text: str) -> bool:
     numbers = numbers_in(stated)
     bare = re.fullmatch(r"[-+$€£(]*\d[\d,.]*[)%]?", stated)
     return (
-        bare is not None and len(numbers) == 1 and abs(numbers[0] - value) <= abs(value) * _RELATIVE
+        bare is not None
+        and len(numbers) == 1
+        and abs(numbers[0] - value) <= abs(value) * _ROUNDING_ERROR
     )
 
 
@@ -277,7 +279,7 @@ def _exact_match(arguments: Arguments, workspace: Workspace) -> Intended:
 
 def _alike(value: CellValue, expected: CellValue) -> bool:
     if isinstance(value, int | float) and isinstance(expected, int | float):
-        return abs(value - expected) <= abs(expected) * _RELATIVE
+        return abs(value - expected) <= abs(expected) * _ROUNDING_ERROR
     return value == expected or (value or None) == (expected or None)
 
 

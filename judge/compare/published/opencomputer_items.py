@@ -32,8 +32,8 @@ from judge.workbook.reader import Workbook, open_workbook
 DOCUMENTS = "/home/user/Documents"
 """The folder of the tasks' files."""
 
-_RELATIVE = 1e-9
-_MAX_SORTED_ROWS = 100_000
+_ROUNDING_ERROR = 1e-9  # relative
+_MAX_SORTED_ROWS = 100_000  # of a column that is read
 
 
 def _document(workspace: Workspace) -> Document:
@@ -142,7 +142,9 @@ def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
     if isinstance(actual, str):
         return False, "O7"
     half_unit = 0.5 * 10.0 ** -_decimals(words[1]) if "." in words[1] else 0.0
-    near = abs(actual - expected) <= max(half_unit * (1 + _RELATIVE), abs(expected) * _RELATIVE)
+    near = abs(actual - expected) <= max(
+        half_unit * (1 + _ROUNDING_ERROR), abs(expected) * _ROUNDING_ERROR
+    )
     return near, "O3" if isinstance(cell.value, str) else "O1"
 
 

@@ -45,7 +45,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 
-_TOLERANCE = 0.01
+_TOLERANCE = 0.01  # relative, or absolute next to zero
 _ERRORS = frozenset({"#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#N/A", "#NUM!"})
 
 

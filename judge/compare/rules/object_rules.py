@@ -42,7 +42,7 @@ from judge.workbook.workbook_parts import Tab
 
 Rows = tuple[Window, ...]
 
-_MAX_RECTANGLES = 2000
+_MAX_RECTANGLES = 2000  # of a list; each pair is compared
 
 
 def cells_of(places: Sequence[str]) -> Rows:

@@ -28,7 +28,7 @@ _PIXELS_PER_CHARACTER = 7
 """Width of a character in the default font, Calibri 11."""
 
 _DEFAULT_WIDTH = 64 / _PIXELS_PER_CHARACTER
-_DEFAULT_HEIGHT = 15.0
+_DEFAULT_HEIGHT = 15.0  # of a row, in points
 
 
 def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] | tuple[None, None]:

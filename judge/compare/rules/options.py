@@ -30,7 +30,7 @@ METHODS = (
 )
 _RANGE_METHOD = re.compile(r"range\.[te][te]")
 _SEARCH_METHOD = re.compile(r"re(\.[A-Z]+)*")
-_MAX_DECIMALS = 15
+_MAX_DECIMALS = 15  # a float has no more digits
 
 CHART_PROPERTIES = (
     *("type", "title", "legend", "direction", "anchor", "width", "height"),
@@ -332,8 +332,8 @@ RULE_CATALOGUE: Mapping[str, RuleType] = {
 NAME = "rules"
 PROFILES = ("standard", "official")
 _OPTIONS = ("rules", "evaluator", "profile")
-_MAX_RULES = 1000
-_MAX_FAULTS = 20
+_MAX_RULES = 1000  # of a list; users may write them
+_MAX_FAULTS = 20  # in one message
 
 
 @dataclass(frozen=True, slots=True)

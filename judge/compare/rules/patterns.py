@@ -30,11 +30,11 @@ MAX_STEPS = 10_000_000
 MAX_STATES = 20_000
 """Largest number of states of a pattern; ``(ab){1,500}`` has about 1,500."""
 
-MAX_PATTERN_CHARS = 10_000
+MAX_PATTERN_CHARS = 10_000  # patterns of published suites are far shorter
 CPU_SECONDS = 10
 """Limit on the processor time of a search by Python's own engine, in seconds."""
 
-_MEMORY_BYTES = 1 << 30
+_MEMORY_BYTES = 1 << 30  # of the process that searches with Python's engine
 _ELSEWHERE = f"""
 import json, re, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES}))

@@ -15,7 +15,7 @@ from judge.compare.rules.methods import places_of
 LONGEST = 600
 """Length limit of a sentence in characters; longer ones are cut and end with an ellipsis."""
 
-_MAX_NAMED = 12
+_MAX_NAMED = 12  # items that a sentence lists
 _MAX_QUOTE_LENGTH = 80
 
 _ORDINALS = (

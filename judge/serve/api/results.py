@@ -44,10 +44,10 @@ from judge.serve.store.tables import FINISHED, JudgingState, Level, Scope
 
 router = APIRouter(tags=["submissions"])
 
-MAX_WAIT_S = 60
-_COMMENT_S = 15.0
-_STREAM_S = 3600.0
-_LAST_EVENT = 2**63 - 1
+MAX_WAIT_S = 60  # of a long poll; proxies often close idle connections after a minute
+_KEEP_ALIVE_S = 15.0  # a stream sends a comment this often, so that proxies keep it open
+_MAX_STREAM_S = 3600.0  # then the client connects again
+_MAX_EVENT = 2**63 - 1  # the largest number that the column holds
 _END = "event: end\ndata: {}\n\n"
 _VARY = {"Vary": "Authorization, Cookie", "Cache-Control": "private, no-cache"}
 
@@ -266,11 +266,11 @@ def event_stream(
     waiting_place = waker.waiting_place(requester_key(caller))
     waiting_place.__enter__()
     last = last_event_id or ""
-    after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
+    after = min(int(last), _MAX_EVENT) if last.isdecimal() else 0
 
     async def lines() -> AsyncIterator[str]:
         nonlocal after
-        deadline = time.monotonic() + _STREAM_S
+        deadline = time.monotonic() + _MAX_STREAM_S
         with waker.listening(of) as event:
             while time.monotonic() < deadline and not await request.is_disconnected():
                 try:
@@ -290,7 +290,7 @@ def event_stream(
                 if ends_with == "":
                     yield _END
                     return
-                if not await wait_for(event, _COMMENT_S):
+                if not await wait_for(event, _KEEP_ALIVE_S):
                     yield ": still here\n\n"
 
     async def lines_until_closed() -> AsyncIterator[str]:
@@ -556,7 +556,7 @@ def is_finished(view: dict[str, Any]) -> bool:
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-POLL_S = 0.2
+POLL_S = 0.2  # between two looks at the database for new events
 MAX_WAITS = 200
 """How many long polls and streams one process serves at a time."""
 

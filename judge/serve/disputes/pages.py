@@ -80,14 +80,14 @@ def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
 _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
-_LISTED = 100
+_MAX_LISTED = 100  # disputes on a page
 _MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
 
 @router.get("/disputes")
 def disputes_page(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """The viewer's own disputes, and the decided disputes of everybody."""
-    rows = visible_disputes(server, page_viewer, state=None, limit=_LISTED)
+    rows = visible_disputes(server, page_viewer, state=None, limit=_MAX_LISTED)
     return render(request, page_viewer, "disputes.html", "Disputes", disputes=rows)
 
 

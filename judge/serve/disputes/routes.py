@@ -38,8 +38,8 @@ _PLAIN = r"^[^\x00]*$"
 """Text that every database can store."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_PLAIN)]
 _MoreText = Annotated[str, Field(max_length=MAX_TEXT, pattern=_PLAIN)]
-_MAX_CASE = 1_000_000
-_MAX_CORRECTED = 1_000
+_MAX_CASE = 1_000_000  # far above the number of cases of any task
+_MAX_CORRECTED = 1_000  # cases that one decision corrects
 
 
 class NewDispute(BaseModel):

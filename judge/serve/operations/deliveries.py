@@ -51,7 +51,7 @@ ACTIVE, OFF = "active", "off"
 WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
 
 _ACTOR = Actor("webhooks")
-_EVENTS_AT_ONCE = 500
+_EVENTS_AT_ONCE = 500  # per webhook and round, so that all webhooks get their turn
 _LEASE_S = 120
 """Seconds until a delivery is tried again if its process was killed; longer than any attempt."""
 

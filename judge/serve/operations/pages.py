@@ -35,7 +35,7 @@ from judge.serve.store.tables import AccountState, JudgingState, Role
 router = APIRouter()
 
 _Id = Annotated[str, Path(max_length=80)]
-_LISTED = 200
+_MAX_LISTED = 200  # accounts, judgings and events on the page
 
 
 @router.get("/admin")
@@ -44,7 +44,7 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
     require_role(viewer, Role.OPERATOR)
     with server.database.reading() as connection:
         accounts = all_rows(
-            connection, sa.select(t.account).order_by(t.account.c.name).limit(_LISTED)
+            connection, sa.select(t.account).order_by(t.account.c.name).limit(_MAX_LISTED)
         )
         dispatchers = all_rows(connection, sa.select(t.dispatcher).order_by(t.dispatcher.c.name))
         failed = all_rows(
@@ -53,10 +53,10 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
             .add_columns(t.judging.c.errors, t.judging.c.reason)
             .where(t.judging.c.state == JudgingState.FAILED)
             .order_by(t.judging.c.id.desc())
-            .limit(_LISTED),
+            .limit(_MAX_LISTED),
         )
         events = all_rows(
-            connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_LISTED)
+            connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_MAX_LISTED)
         )
         named = sa.select(t.account.c.id, t.account.c.name)
         actors = {event["actor"] for event in events}

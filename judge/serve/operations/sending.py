@@ -38,11 +38,11 @@ JITTER = 0.1
 MAX_SECONDS = 10.0
 """Seconds that one attempt may take, from resolving the host name to the end of the response."""
 
-MAX_ANSWER_BYTES = 64 * 1024
-MAX_URL_LENGTH = 500
+MAX_ANSWER_BYTES = 64 * 1024  # read from a receiver, and discarded
+MAX_URL_LENGTH = 500  # characters
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  the standard's prefix, not a secret
-_SECRET_BYTES = 32
+_SECRET_BYTES = 32  # Standard Webhooks: 24 to 64
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")

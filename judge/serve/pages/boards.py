@@ -43,7 +43,7 @@ from judge.serve.store.tables import Level
 router = APIRouter()
 
 SORTS = ("rank", "system", "account", "soft", "hard", "cost", "date")
-MAX_CELLS = 200
+MAX_CELLS = 200  # wrong cells shown for a case
 
 
 @router.get("/boards/{board}")

@@ -53,8 +53,8 @@ POLICY = (
 )
 """The content security policy of all pages."""
 
-MAX_FORM_BYTES = 256 << 10
-_MAX_FIELDS = 100
+MAX_FORM_BYTES = 256 << 10  # of a form without a file
+_MAX_FIELDS = 100  # of a form
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 _OWN = Assets(scripts=("base.js", "lists.js", "compare.js"))

@@ -46,8 +46,8 @@ from judge.serve.store.tables import DisputeState, Level
 
 router = APIRouter()
 
-_LISTED = 100
-_PIECE = 1 << 20
+_MAX_LISTED = 100  # submissions on a page
+_PIECE_BYTES = 1 << 20  # read from a form's file at a time
 _FIELDS = ("system", "model", "setting", "url", "cutoff", "note")
 
 
@@ -120,7 +120,7 @@ async def _accepted(server: Server, viewer: Viewer, form: Any) -> dict[str, Any]
     with server.folder.receiving() as received:
         if isinstance(file, UploadFile) and file.filename:
             kind = kind_of_file(file.filename, file.content_type or "")
-            while piece := await file.read(_PIECE):
+            while piece := await file.read(_PIECE_BYTES):
                 await run_in_threadpool(received.write, piece)
                 if received.size > LIMITS[kind]:
                     raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
@@ -162,7 +162,7 @@ def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respons
             sa.select(t.submission)
             .where(visible_to(viewer, t.submission))
             .order_by(t.submission.c.seq.desc())
-            .limit(_LISTED),
+            .limit(_MAX_LISTED),
         )
         views = [submission_view(connection, viewer, row) for row in rows]
     return render(request, viewer, "submissions.html", "Submissions", submissions=views)

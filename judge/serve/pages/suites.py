@@ -48,7 +48,7 @@ def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Respo
     )
 
 
-_LISTED = 50
+_MAX_LISTED = 50  # disputes on the home page
 
 
 _UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
@@ -58,7 +58,7 @@ def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
     """The unsettled disputes of the viewer's teams, with what happens next."""
     if viewer.account is None:
         return []
-    rows = visible_disputes(server, viewer, state=None, limit=_LISTED)
+    rows = visible_disputes(server, viewer, state=None, limit=_MAX_LISTED)
     return [
         row | {"now": STEPS_IF_ACCEPTED[state]}
         for row in rows

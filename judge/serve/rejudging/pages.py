@@ -38,7 +38,7 @@ NEXT = {
 }
 """State of a rejudging -> what it means, shown on its page."""
 
-_LISTED = 100
+_MAX_LISTED = 100  # rejudgings on a page
 _SHOWN = 300
 """How many changed verdicts a page shows; the API returns up to 5,000."""
 
@@ -51,7 +51,7 @@ def rejudgings_page(request: Request, server: ThisServer, page_viewer: PageViewe
         page_viewer,
         "rejudgings.html",
         "Rejudgings",
-        rejudgings=visible_rejudgings(server, page_viewer, limit=_LISTED),
+        rejudgings=visible_rejudgings(server, page_viewer, limit=_MAX_LISTED),
         suites=_authored(server, page_viewer),
     )
 

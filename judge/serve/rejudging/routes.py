@@ -29,7 +29,7 @@ _PLAIN = r"^[^\x00]*$"
 _Ids = Annotated[
     list[Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=1_000)
 ]
-_MAX_CHANGED = 2**53
+_MAX_CHANGED = 2**53  # the largest whole number that JSON clients represent exactly
 
 
 class ScopeRequest(BaseModel):

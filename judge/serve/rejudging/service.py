@@ -299,15 +299,15 @@ def cost_of(
     }
 
 
-_AT_ONCE = 500
+_IDS_PER_QUERY = 500  # databases limit the parameters of a statement
 
 
 def _cases_on_record(connection: sa.Connection, judgings: list[str]) -> dict[CaseName, int]:
     counts: dict[CaseName, int] = {}
-    for first in range(0, len(judgings), _AT_ONCE):
+    for first in range(0, len(judgings), _IDS_PER_QUERY):
         rows = connection.execute(
             sa.select(t.verdict.c.task, t.verdict.c.case, sa.func.count())
-            .where(t.verdict.c.judging.in_(judgings[first : first + _AT_ONCE]))
+            .where(t.verdict.c.judging.in_(judgings[first : first + _IDS_PER_QUERY]))
             .group_by(t.verdict.c.task, t.verdict.c.case)
         )
         for task, case, count in rows:

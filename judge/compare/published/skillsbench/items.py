@@ -85,8 +85,8 @@ def judge_test(task: str, name: str, attempt: Attempt) -> TestOutcome:
     return test.outcome(attempt)
 
 
-_GDP_TOLERANCE = 0.5
-_PROTEIN_TOLERANCE = 0.01
+_GDP_TOLERANCE = 0.5  # absolute, of the published test
+_PROTEIN_TOLERANCE = 0.01  # absolute, of the published test
 _QUARTERS = ("Q1", "Q2", "Q3", "Q4")
 
 

@@ -24,8 +24,8 @@ from judge.workbook.tree import Element, whole
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _SIGNS = frozenset(("<>", "<=", ">=", *"=<>+-*/^&%(),;"))
-_MAX_CHARS = 2000
-_MAX_DEPTH = 40
+_MAX_CHARS = 2000  # of a formula; conditions of real workbooks are shorter
+_MAX_DEPTH = 40  # of parentheses and calls
 
 
 class CannotComputeError(Exception):
@@ -375,7 +375,7 @@ _AS_FORMULA = {
     "containsErrors",
     "notContainsErrors",
 }
-_MAX_CELLS = 200_000
+_MAX_CELLS = 200_000  # of a reference that a condition reads
 _MAX_BLANKS = 50
 
 Condition = Callable[[object], bool]
