@@ -109,7 +109,7 @@ def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, rang
     else:
         end = xml.rfind(b"</" + prefix + b"sheetData")
         if end < data.end():
-            raise WorkbookError("the cells of a worksheet do not end")
+            raise WorkbookError("the cells of a worksheet have no end tag")
         before, after = xml[:end], xml[end:].partition(b">")[2]
     first = _last_row(xml) + 2
     if first + len(formulas) > MAX_ROW:

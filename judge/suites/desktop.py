@@ -158,7 +158,7 @@ OSWORLD = DesktopFormat("osworld", "libreoffice_calc")
 # -- the field evaluator --------------------------------------------------------------------------
 
 FindGold = Callable[[Any], Gold | str | None]
-"""Makes a gold of a metric's field ``expected``.
+"""Makes a gold from a metric's field ``expected``.
 
 Returns the name if the file is missing, and None if the field names no file.
 """

@@ -293,10 +293,10 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
 
 
 def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
-    """Selects the cells that the gold changed singly, not as part of a rewritten row or column.
+    """Selects the cells that the gold changed individually, not with most of a row or column.
 
     Sorting a list, or writing headings again, changes most of a row or column. This is not checked
-    if other cases show whether it was such work or a slip.
+    if other cases show whether the change was intended.
     """
     held: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
