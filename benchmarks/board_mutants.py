@@ -46,7 +46,7 @@ class Mutant:
     def is_noticed(self, board: Board, *, published: bool) -> bool:
         """Whether the board checks the changed property."""
         kinds = NOTICED[self.kind][published]
-        checks = {(check.sheet, check.kind) for check in board.asked}
+        checks = {(check.sheet, check.kind) for check in board.required}
         if published and self.kind == "function of a pivot table" and self.pivots > 1:
             return False  # a single pair of pivot tables that agrees is enough
         if self.kind != "frozen row" or not published:

@@ -30,7 +30,7 @@ from judge.compare.cells.collateral import Harm, find_collateral
 from judge.compare.cells.comparison import Dynamic
 from judge.compare.cells.dynamic import constant_answer, measure_dynamic
 from judge.compare.cells.dynamic_finding import DynamicFinding
-from judge.compare.cells.requested_formula import asked_of
+from judge.compare.cells.requested_formula import demand_of
 from judge.compare.cells.sides import ScopeSources
 from judge.compare.profiles import get_profile
 from judge.core.statistics import wilson
@@ -118,7 +118,7 @@ class DynamicTally:
         if results[task.id, task.cases[0].number].verdict is not Verdict.AC:
             return
         self.outputs["accepted outputs"][finding.kind.value] += 1
-        self.by_question.setdefault(finding.asked.value, Counter())[finding.kind.value] += 1
+        self.by_question.setdefault(finding.demand.value, Counter())[finding.kind.value] += 1
         if finding.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}:
             print(f"  {task.id}: {finding.kind}, {finding}")
         if finding.kind is Dynamic.HARD_CODED:
@@ -189,7 +189,7 @@ def _look(
         (plan.gold_ranges, plan.output_ranges),
         profile=get_profile("standard"),
         compute=engines,
-        asked=asked_of(task.instruction),
+        demand=demand_of(task.instruction),
     )
 
 

@@ -108,7 +108,7 @@ class Material:
         return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
-        """Whether a key contains other keys, which keep their names when the key is renamed."""
+        """Whether a key contains others: they would keep their names if this key were renamed."""
         if len(_SEPARATOR.split(text)) > 1:
             return True
         return any(

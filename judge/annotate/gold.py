@@ -571,7 +571,7 @@ def _with_kept_relations(
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
-    """The side whose answer becomes the gold: the chosen side, or the side with most sources."""
+    """The side whose answer becomes the gold: the chosen side, or the one with most sources."""
     if decide:
         for side in sides:
             if any(sources[number].name == decide for number in side):

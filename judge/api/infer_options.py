@@ -42,7 +42,8 @@ class InferOptions:
             [single].
         feedback: what a round of ``multi`` shows: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
-        rounds: most rounds of ``multi`` [5; 10 for typed answers]; most turns of ``desktop`` [15].
+        rounds: maximum number of rounds of ``multi`` [5; 10 for typed answers], or of turns of
+            ``desktop`` [15].
         samples: solutions of each task, 1 to 1000 [1].
         instruction: ask only in one phrasing, if the suite has several, such as ``abstract`` or
             ``verbose``; ``both`` for all of them [both].
@@ -69,7 +70,7 @@ class InferOptions:
         prompt: your own prompt template.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
-        max_pictures: most pictures in a message; further pictures are only named [20].
+        max_pictures: maximum number of pictures in a message; further pictures are only named [20].
         picture_side: longest side of a picture in pixels; larger pictures are shrunk [no bound].
         picture_bytes: largest picture in bytes; larger pictures are shrunk [no bound].
         picture_types: types that the server accepts, of ``png``, ``jpeg``, ``webp`` and ``gif``;
@@ -104,9 +105,9 @@ class InferOptions:
         corrected: departures of the ``ssb2`` agent from its description to correct; by default,
             all are kept.
         concurrency: tasks to ask about at a time.
-        rpm: most requests per minute; None for no bound, also for ``tpm``, ``max_cost`` and
-            ``max_tokens_total``.
-        tpm: most tokens per minute.
+        rpm: maximum number of requests per minute; None for no bound, also for ``tpm``,
+            ``max_cost`` and ``max_tokens_total``.
+        tpm: maximum number of tokens per minute.
         max_wait: longest accepted Retry-After, in seconds.
         max_cost: stop before this many US dollars are spent.
         max_tokens_total: stop before this many tokens are used.
@@ -275,7 +276,8 @@ class InferOptions:
         ),
     ] = None
     max_pictures: Annotated[
-        int | None, Remembered("Most pictures in a message [20].", Section.PICTURES, least=0)
+        int | None,
+        Remembered("Pictures in a message, at most [20].", Section.PICTURES, least=0),
     ] = None
     picture_side: Annotated[
         int | None,

@@ -111,7 +111,7 @@ _MODEL_OPTIONS = (
     default=10,
     show_default=True,
     section=Section.ASKING,
-    help="Most counterexamples of --model for each program.",
+    help="Counterexamples of --model for each program, at most.",
 )
 @options_of(
     InferOptions,

@@ -220,7 +220,7 @@ def phase() -> None:
             "add": (
                 _ADMIN,
                 "board_add",
-                "Add the board NAME to PHASE; it takes over the current conditions.",
+                "Add the board NAME to PHASE; its conditions are the current ones.",
             )
         }
     },

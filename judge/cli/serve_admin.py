@@ -328,7 +328,7 @@ def phase_list(**options: Any) -> None:
 )
 @_PLACE
 def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
-    """Add the board NAME to PHASE; it takes over the current conditions."""
+    """Add the board NAME to PHASE; its conditions are the current ones."""
     with server_of(options) as server:
         new = NewBoard(name, phase, metric=Metric(metric), **options)
         with server.database.writing(acting()) as transaction:

@@ -18,8 +18,8 @@ from judge.workbook.reader import Workbook, open_workbook
 # -- the share of a gold's charts that another workbook has ----------------------------------------
 # How much of a gold's charts another workbook has, as one figure from 0 to 1.
 
-_MAX_CHARTS = 200
-_DIGITS = 9
+_MAX_CHARTS = 200  # of a workbook; each pair is compared
+_DIGITS = 9  # significant digits of a number, beyond which programs round differently
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def _pieces(formula: str) -> tuple[str | _Reference, ...]:
 
 
 class _MovingRow(NamedTuple):
-    """A cell whose column was moved already, and whose row moves."""
+    """A reference to one cell: its column is final, its row still has to be shifted."""
 
     column: str
     row: int
@@ -145,7 +145,7 @@ class _MovingRow(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _with_columns_moved(formula: str, columns: int) -> tuple[str | _MovingRow | _Reference, ...]:
-    """The pieces of a formula, with only those references left whose rows move.
+    """The pieces of a formula after its columns are shifted; rows still have to be.
 
     Cached, since most cells that share a formula are in one column.
     """

@@ -607,7 +607,7 @@ class OpenAIChatModel:
 
         Args:
             once: makes one attempt; called with its number, from 1.
-            timeouts: most attempts that may run into the time limit.
+            timeouts: maximum number of attempts that may run into the time limit.
 
         Returns:
             The result of the attempt that succeeded, its number, and the errors of those before.

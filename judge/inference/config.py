@@ -190,7 +190,7 @@ class ModelSpec:
         model: the server's name for it; None to take the only one that the server has.
         base_url: the endpoint.
         key_env: environment variable that holds the key; None if it needs no key.
-        context_length: most tokens of prompt and reply together; None if unknown.
+        context_length: maximum number of tokens of prompt and reply together; None if unknown.
         price: price of tokens; None if unknown.
         params: further request parameters.
     """
@@ -245,9 +245,9 @@ class TypedSetting(Setting):
             not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: most pictures that one message shows; further ones are only named.
+        max_pictures: maximum number of pictures in a message; further ones are only named.
         picture_side: longest side in pixels; larger pictures are shrunk. None for no limit.
-        picture_bytes: most bytes of a picture; larger ones are shrunk. None for no limit.
+        picture_bytes: largest picture in bytes; larger ones are shrunk. None for no limit.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
             types are converted to PNG.
         plots: how many pictures made by a program are shown after a round; 0 for none.

@@ -255,10 +255,10 @@ class ContentLimits:
     """Limits on what a prompt shows of a workbook.
 
     Attributes:
-        rows: most rows of each sheet, below the first one.
-        columns: most columns of each sheet.
-        cell_chars: most characters of one cell's text.
-        total_chars: most characters of all sheets together; the rest is left out.
+        rows: maximum number of rows of each sheet, below the first one.
+        columns: maximum number of columns of each sheet.
+        cell_chars: maximum number of characters of one cell's text.
+        total_chars: maximum number of characters of all sheets together; the rest is left out.
         notes: whether notes below each sheet list what is left out, and the merged cells.
     """
 

@@ -53,7 +53,7 @@ class EpisodeSolver(ABC, Generic[End]):
     Args:
         plan: the plan of the run.
         store: the results directory.
-        jobs: most episodes at a time.
+        jobs: maximum number of episodes at a time.
     """
 
     def __init__(self, plan: InferencePlan, store: RunDirectory, jobs: int) -> None:

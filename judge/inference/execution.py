@@ -238,7 +238,7 @@ class PictureCapture:
 
     Attributes:
         folder: the folder in which programs work and save pictures.
-        most: most pictures after each program.
+        most: maximum number of pictures after each program.
         most_bytes: largest picture, in bytes.
         suffixes: suffixes of the names of pictures.
     """

@@ -28,8 +28,8 @@ class RateLimits:
     """The limits of a server.
 
     Attributes:
-        requests: most requests in each period; None for no limit.
-        tokens: most tokens of prompts and replies in each period; None for no limit.
+        requests: maximum number of requests in each period; None for no limit.
+        tokens: maximum number of tokens of prompts and replies in each period; None for no limit.
         period_s: length of the period in seconds.
     """
 
@@ -143,7 +143,7 @@ class Budget:
 
     Attributes:
         max_cost: most US dollars; None for no limit.
-        max_tokens: most tokens of prompts and replies; None for no limit.
+        max_tokens: maximum number of tokens of prompts and replies; None for no limit.
         cost: US dollars spent so far.
         tokens: tokens used so far.
     """

@@ -152,7 +152,7 @@ class PictureLimits:
 
     Attributes:
         longest_side: longest side in pixels; None for no limit.
-        most_bytes: most bytes of each picture; None for no limit.
+        most_bytes: largest picture in bytes; None for no limit.
         stitch: whether several pictures are joined into one.
         types: accepted media types; pictures of other types are converted to PNG.
     """

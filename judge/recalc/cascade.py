@@ -423,8 +423,8 @@ class _Inquiry:
     ) -> Choice | Open | None:
         """Decides which value a cell gets, from the answers so far.
 
-        A choice, or None (no value), does not depend on the answers of missing engines: an engine
-        that is late, out of time, ended or not available can only leave a cell open.
+        Returns a choice, or None (no value), only if no answer that is still missing could change
+        it: if an engine is late, ran out of time, ended or is not available, the cell stays open.
 
         Args:
             cell: the cell.

@@ -24,7 +24,7 @@ from typing import Any
 
 from judge.compare.cells.sides import (
     MAX_CONDITIONS,
-    NOT_ASKED,
+    NOT_EVALUATED,
     Answers,
     ConditionAnswers,
     ConditionKey,
@@ -109,7 +109,7 @@ def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, rang
     else:
         end = xml.rfind(b"</" + prefix + b"sheetData")
         if end < data.end():
-            raise WorkbookError("the cells of a worksheet do not end")
+            raise WorkbookError("the cells of a worksheet have no end tag")
         before, after = xml[:end], xml[end:].partition(b">")[2]
     first = _last_row(xml) + 2
     if first + len(formulas) > MAX_ROW:
@@ -253,7 +253,7 @@ def _answers(
     recalculator: Recalculator, questions: Questions, workbook: Workbook, origin: Origin
 ) -> Answers:
     if questions.is_empty:
-        return NOT_ASKED
+        return NOT_EVALUATED
     try:
         values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
     except WorkbookError:

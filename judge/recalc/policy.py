@@ -357,7 +357,7 @@ class Recalculator:
         return replace(result, seconds=time.perf_counter() - started)
 
     def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
-        """The formula cells, out of some, that depend on a volatile function.
+        """Those of the given formula cells that depend on a volatile function.
 
         If there are many cells and any of them depends on one, all of them are returned.
 
@@ -659,7 +659,7 @@ def _is_filled(source: Cell) -> bool:
 
 
 def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
-    """The cells whose formula would give more values as an array formula, but is not one."""
+    """The cells with a plain formula that would give several values if it were an array formula."""
     return frozenset(
         ref
         for ref, source in cells.items()

@@ -37,11 +37,11 @@ from judge.workbook.dependency import Dependencies, FormulaIndex, Reach
 from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 
-WORTH_FORMULAS = 100
-"""Leaving out superfluous formulas saves time if there are at least this many."""
+MIN_FORMULAS = 100
+"""Superfluous formulas are left out if there are at least this many; fewer are not worth it."""
 
-WORTH_BYTES = 200_000
-"""Emptying a sheet that no remaining formula names saves time from this many bytes."""
+MIN_SHEET_BYTES = 200_000
+"""A sheet that no remaining formula names is emptied if it is at least this long, in bytes."""
 
 _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
@@ -576,13 +576,13 @@ def _beyond_ascii(part: bytes) -> bool:
 def _reduced(
     archive: zipfile.ZipFile, parts: Mapping[str, str], reach: Reach, index: FormulaIndex
 ) -> bytes | None:
-    superfluous = index.known - len(reach.cells) >= WORTH_FORMULAS
+    superfluous = index.known - len(reach.cells) >= MIN_FORMULAS
     check_size(archive.infolist())
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {
         part
         for sheet, part in parts.items()
-        if sheet not in reach.sheets and size.get(part, 0) >= WORTH_BYTES
+        if sheet not in reach.sheets and size.get(part, 0) >= MIN_SHEET_BYTES
     }
     if not superfluous and not unnamed:
         return None

@@ -568,7 +568,7 @@ def _is_of_the_paper(run: LoadedRun) -> bool:
 
 
 def _instruction_types(facts: Iterable[TaskFacts]) -> Division:
-    """The division by instruction type, with the types that occur."""
+    """The breakdown by instruction type, with the types that occur."""
     present = sorted({fact.instruction_type for fact in facts})
     return replace(INSTRUCTION_TYPE, parts=tuple(Part(name, name) for name in present))
 

@@ -28,7 +28,7 @@ from judge.core.records.runs import RecordedUsage
 from judge.core.verdict import CaseResult, Verdict
 
 if TYPE_CHECKING:
-    from judge.report.two_figures import CollateralTally, DynamicTally
+    from judge.report.collateral_and_dynamic import CollateralTally, DynamicTally
 
 
 class ShareTally:
@@ -105,8 +105,8 @@ MAX_NAMED = 20
 
 
 def _of_figures(name: str) -> Any:
-    """Imports a name from ``two_figures``, which only runs with such figures need."""
-    return resolve_name(f"judge.report.two_figures:{name}")
+    """Imports a name from a module that only runs with these figures need."""
+    return resolve_name(f"judge.report.collateral_and_dynamic:{name}")
 
 
 def lines_of_points(points: PointsReport | None) -> Iterator[str]:

@@ -112,6 +112,6 @@ def _read(header: dict[str, Any], _: list[bytes]) -> tuple[dict[str, Any], list[
 
 
 def _try(header: dict[str, Any], _: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Imports the entry as starting the server would."""
+    """Imports the entry point, to see whether the server could start."""
     code, printed = _python(["-c", header["program"]], SITE, _IMPORT_S)
     return {"code": code, "printed": printed[-3000:]}, []

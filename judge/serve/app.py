@@ -57,12 +57,12 @@ PAGE_ROUTES = (
     "judge.serve.operations.pages",
 )
 
-_FORM_BYTES = 1 << 20
+_FORM_EXTRA_BYTES = 1 << 20  # boundaries and fields of a form around the file
 BODY_LIMITS = {
-    "/v1/submissions": max(LIMITS.values()) + _FORM_BYTES,
+    "/v1/submissions": max(LIMITS.values()) + _FORM_EXTRA_BYTES,
     "/v1/submissions:batch": 64 << 20,
-    "/v1/suites": max(LIMITS.values()) + _FORM_BYTES,
-    "/submit": max(LIMITS.values()) + _FORM_BYTES,
+    "/v1/suites": max(LIMITS.values()) + _FORM_EXTRA_BYTES,
+    "/submit": max(LIMITS.values()) + _FORM_EXTRA_BYTES,
 }
 """Largest request body in bytes, by path; ``/v1/suites`` covers the revisions of every suite."""
 

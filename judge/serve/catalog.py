@@ -41,7 +41,7 @@ from judge.suites.suite import Suite, load_suite
 
 PUBLIC_SPLIT = "public"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)
-_KEPT = 4
+_MAX_LOADED = 4  # suites that stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class LoadedSuites:
                 corrections = corrections_path(self._folder, revision)
                 suite = _loaded(path, corrections)
             self._suites[revision["id"]] = suite
-            while len(self._suites) > _KEPT:
+            while len(self._suites) > _MAX_LOADED:
                 self._suites.popitem(last=False)
         return suite
 

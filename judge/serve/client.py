@@ -22,10 +22,10 @@ import httpx
 from judge.errors import JudgeError, SubmissionError, UsageError
 
 TOKEN_VARIABLE = "JUDGE_TOKEN"  # noqa: S105  a name
-_TRIES = 8
-_TIMEOUT_S = 90.0
-_WAIT_S = 30
-_MAX_PAUSE_S = 60.0
+_MAX_ATTEMPTS = 8  # of one request; with their pauses, they take about a minute
+_TIMEOUT_S = 90.0  # longer than the server lets a request wait
+_WAIT_S = 30  # how long the server may hold a request for a result
+_MAX_PAUSE_S = 60.0  # between two attempts
 _TYPES = {".jsonl": "application/x-ndjson", ".zip": "application/zip", ".py": "text/x-python"}
 _FINISHED = frozenset({"done", "failed", "cancelled"})
 
@@ -171,12 +171,12 @@ class Client:
         self._client.close()
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_ATTEMPTS):
             pause = min(_MAX_PAUSE_S, 0.5 * 2**attempt)
             try:
                 answer = self._client.request(method, self._url + path, **request)
             except httpx.TransportError as error:
-                if attempt == _TRIES - 1:
+                if attempt == _MAX_ATTEMPTS - 1:
                     raise ServerAnswerError(
                         f"{self._url} cannot be reached: {error}",
                         hint="Repeating the same command does not make a second submission.",
@@ -185,7 +185,7 @@ class Client:
                 self._sleep(pause)
                 continue
             after = answer.headers.get("retry-after", "")
-            if answer.status_code not in {429, 503, 507} or attempt == _TRIES - 1:
+            if answer.status_code not in {429, 503, 507} or attempt == _MAX_ATTEMPTS - 1:
                 break
             problem = _problem(answer)
             if problem.get("type", "").endswith("/quota-exceeded"):

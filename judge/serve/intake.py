@@ -57,15 +57,15 @@ from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
 MAX_LINE_BYTES = 1 << 20
-MAX_LINES = 10_000
+MAX_LINES = 10_000  # answers of one submission
 MAX_PROGRAM_BYTES = 1 << 20
-_MAX_SAMPLE = 2**31 - 1
+_MAX_SAMPLE = 2**31 - 1  # what the column of the database holds
 MAX_ARCHIVE_BYTES = 512 << 20
 MAX_UNPACKED_BYTES = 2 << 30
-MAX_MEMBERS = 20_000
+MAX_MEMBERS = 20_000  # files of an archive
 _NESTED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz")
-_SHOWN = 2_000
-_MAX_ERRORS = 20
+_MAX_DETAIL_CHARS = 2_000  # of a message to the submitter
+_MAX_ERRORS = 20  # lines or details of one answer
 
 LINES = "application/x-ndjson"
 PROGRAM = "text/x-python"
@@ -221,7 +221,7 @@ def _unpack(received: ReceivedBody, inside: Path) -> None:
         with received.path.open("rb") as file:
             extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
     except (ZipRefusedError, zipfile.BadZipFile) as error:
-        raise Problem("invalid", f"The archive is refused: {error}"[:_SHOWN]) from error
+        raise Problem("invalid", f"The archive is refused: {error}"[:_MAX_DETAIL_CHARS]) from error
     nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)
     if nested is not None:
         raise Problem("invalid", f"{nested.name[:100]!r} is an archive in the archive.")
@@ -253,7 +253,7 @@ def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
             {"line": int(line), "detail": detail[:300]} for line, detail in lines
         ]
         errors += [{"detail": detail[:300]} for detail in details[:_MAX_ERRORS]]
-        raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error
+        raise Problem("invalid", (text + hint)[:_MAX_DETAIL_CHARS], errors) from error
 
 
 def _without_places(text: str, path: Path, what: str) -> str:

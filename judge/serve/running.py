@@ -54,13 +54,13 @@ CHORES = (
 """Functions that the serving process calls within a second of a change, and at regular
 intervals."""
 
-_CHORE_S = 1.0
-_CHORE_ANYWAY_S = 5.0
+_CHORE_S = 1.0  # between two looks whether something was committed
+_CHORE_ANYWAY_S = 5.0  # between two rounds of chores without a commit
 _PAUSES, _MAX_PAUSE_S = (
     19,
     10.0,
 )  # pause after a chore: this many times the processor time that it took
-_STOP_S = 25
+_STOP_S = 25  # for the threads to end
 _OPERATOR = "operator"
 
 

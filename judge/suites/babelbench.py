@@ -80,7 +80,7 @@ class BabelBench(SuiteFormat):
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(PAPER_TABLE,))
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:
-        """The published key of a record: its question and pictures, which results files repeat."""
+        """The published key: the question and the pictures, by which result files name a task."""
         prompt, images = record.get("prompt"), record.get("imgs")
         if not isinstance(prompt, str) or not isinstance(images, str | list):
             return None

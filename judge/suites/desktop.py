@@ -13,7 +13,7 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from judge.compare.files.options import INFEASIBLE, METRIC_NAMES, WORKBOOK, asks_signal
+from judge.compare.files.options import INFEASIBLE, METRIC_NAMES, WORKBOOK, expects_signal
 from judge.compare.files.options import NAME as METRICS
 from judge.compare.registry import check_options
 from judge.compare.rules.options import NAME as RULES
@@ -158,7 +158,7 @@ OSWORLD = DesktopFormat("osworld", "libreoffice_calc")
 # -- the field evaluator --------------------------------------------------------------------------
 
 FindGold = Callable[[Any], Gold | str | None]
-"""Makes a gold of a metric's field ``expected``.
+"""Makes a gold from a metric's field ``expected``.
 
 Returns the name if the file is missing, and None if the field names no file.
 """
@@ -448,7 +448,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         groups=groups,
         context=evaluation.context,
         raw_id=task_id,
-        signals=spec.name == METRICS and asks_signal(spec.options),
+        signals=spec.name == METRICS and expects_signal(spec.options),
         phrasing=Phrasing(levels[0], task_id) if levels else None,
         plan="" if plan is None else _plan(plan),
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.compare.files.options import NAME as METRICS
-from judge.compare.files.options import asks_signal
+from judge.compare.files.options import expects_signal
 from judge.compare.registry import check_options
 from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.submission import AnswerForm
@@ -228,7 +228,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
         context=fields.texts_by_name("context"),
         excluded=fields.optional_text("excluded"),
         raw_id=raw_id,
-        signals=checker.name == METRICS and asks_signal(checker.options),
+        signals=checker.name == METRICS and expects_signal(checker.options),
     )
     _check_names(task, fields)
     return (None if faults else task), faults

@@ -76,7 +76,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Gives timeouts in its block the message ``late``."""
+    """Replaces the message of a timeout in its block by ``late``."""
     try:
         yield
     except ServerError as error:

@@ -441,7 +441,7 @@ class Package:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Marks errors within the block as faults of this archive: often, two are read together."""
+        """Attributes errors in the block to this archive: often, two are read together."""
         try:
             yield
         except WorkbookError as error:

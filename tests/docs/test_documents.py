@@ -44,7 +44,7 @@ def test_relative_links_lead_to_existing_files(path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_on_its_page_and_says_what_it_does(name: str) -> None:
-    assert f"judge {name}" in COMMANDS_PAGE
+    assert f"judge {name}" in COMMANDS_PAGE, f"docs/commands.md does not describe judge {name}"
     module, attribute, line = COMMANDS[name]
     command = getattr(importlib.import_module(module), attribute)
     assert isinstance(command, click.Command)

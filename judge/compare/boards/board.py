@@ -73,7 +73,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
 }
 """Category -> its properties."""
 
-_MAX_SHEETS = 1000
+_MAX_SHEETS = 1000  # a board may be hostile
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Board:
     sheets: Mapping[int, Mapping[str, tuple[str, ...]]]
 
     @property
-    def asked(self) -> tuple[RequestedProperty, ...]:
+    def required(self) -> tuple[RequestedProperty, ...]:
         """All properties that the board asks for, by sheet, category and property."""
         listed = [
             (sheet, category, name)
@@ -189,9 +189,9 @@ def _sheet(key: object, given: Any) -> dict[str, tuple[str, ...]]:
                     f"sheet {key} of a board, {category}.{name}: expected true or false, found "
                     f"{value!r}"[:200]
                 )
-        asked = tuple(name for name in names if properties.get(name))
-        if asked:
-            properties_of[category] = asked
+        required = tuple(name for name in names if properties.get(name))
+        if required:
+            properties_of[category] = required
     return properties_of
 
 
@@ -275,13 +275,13 @@ _NAMES = {
 }
 
 
-def asked_in_words(asked: RequestedProperty) -> str:
+def requirement_in_words(required: RequestedProperty) -> str:
     """Returns a property that a board asks for, as a sentence."""
-    words = _WHOLE.get(asked.kind)
+    words = _WHOLE.get(required.kind)
     if words is None:
-        objects = _OBJECTS.get(asked.category, asked.category)
-        words = f"{objects} have the same {_NAMES.get(asked.name, asked.name)} as in the gold"
-    return f"On the {ordinal(asked.sheet)} sheet, {words}."
+        objects = _OBJECTS.get(required.category, required.category)
+        words = f"{objects} have the same {_NAMES.get(required.name, required.name)} as in the gold"
+    return f"On the {ordinal(required.sheet)} sheet, {words}."
 
 
 NOT_CALCULATED = "not_calculated"
@@ -315,7 +315,7 @@ class Differences:
     listed: list[FoundDifference] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._asked = {(check.sheet, check.kind): check for check in self.board.asked}
+        self._required = {(check.sheet, check.kind): check for check in self.board.required}
 
     def add(
         self,
@@ -334,31 +334,31 @@ class Differences:
             missing: why a value could not be computed; empty if both values are known.
         """
         number, category, name = position
-        asked = self._asked.get((number, f"{category}.{name}"))
-        if asked is None:
-            asked = RequestedProperty(len(self._asked) + 1, number, category, name)
+        required = self._required.get((number, f"{category}.{name}"))
+        if required is None:
+            required = RequestedProperty(len(self._required) + 1, number, category, name)
         detail = shown.detail if missing is None else f"{shown.detail}: {missing}"
         self.listed.append(
             FoundDifference(
-                asked.kind if missing is None else NOT_CALCULATED,
-                DifferenceLocation(LocationKind.RULE, str(asked), sheet),
+                required.kind if missing is None else NOT_CALCULATED,
+                DifferenceLocation(LocationKind.RULE, str(required), sheet),
                 _plain(shown.expected),
                 _plain(shown.actual),
                 detail,
-                asked.number,
-                asked_in_words(asked),
-                self._about(asked, sheet),
+                required.number,
+                requirement_in_words(required),
+                self._about(required, sheet),
             )
         )
 
-    def _about(self, asked: RequestedProperty, sheet: str | None) -> AboutRecord | None:
+    def _about(self, required: RequestedProperty, sheet: str | None) -> AboutRecord | None:
         """Returns the sheets and objects that pages show next to a difference."""
-        subject = SUBJECTS.get(asked.category)
-        if subject is None or not 1 <= asked.sheet <= len(self.golds):
+        subject = SUBJECTS.get(required.category)
+        if subject is None or not 1 <= required.sheet <= len(self.golds):
             return None
-        gold = sheet_of(self.golds[asked.sheet - 1], in_gold=True)
+        gold = sheet_of(self.golds[required.sheet - 1], in_gold=True)
         output_sheet = None if sheet is None else sheet_of(sheet, in_gold=False)
-        return about(subject, gold, output_sheet, (asked.name,))
+        return about(subject, gold, output_sheet, (required.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
         """Records that the answer does not have as many worksheets as the gold."""
@@ -378,8 +378,8 @@ class Differences:
 
     def missing_sheet(self, number: int, name: str) -> None:
         """Records that the answer lacks a sheet that the board checks."""
-        asked = next((check for check in self.board.asked if check.sheet == number), None)
-        position = DifferenceLocation(LocationKind.RULE, str(asked or number))
+        required = next((check for check in self.board.required if check.sheet == number), None)
+        position = DifferenceLocation(LocationKind.RULE, str(required or number))
         message = f"the answer has no sheet that corresponds to {name!r}"
         self.listed.append(
             FoundDifference(
@@ -388,9 +388,9 @@ class Differences:
                 name,
                 None,
                 message,
-                None if asked is None else asked.number,
-                "" if asked is None else asked_in_words(asked),
-                None if asked is None else self._about(asked, None),
+                None if required is None else required.number,
+                "" if required is None else requirement_in_words(required),
+                None if required is None else self._about(required, None),
             )
         )
 
@@ -405,7 +405,7 @@ def where(key: int) -> str:
     return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
 
 
-_MAX_SHOWN = 20
+_MAX_SHOWN = 20  # items of a list in a difference
 
 
 def _plain(value: object) -> object:

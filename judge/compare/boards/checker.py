@@ -14,7 +14,7 @@ from judge.compare.boards.board import (
     NOT_CALCULATED,
     Board,
     BoardOptions,
-    asked_in_words,
+    requirement_in_words,
 )
 from judge.compare.boards.cells import BoardBook
 from judge.compare.boards.standard import StandardJudge, UnusableBoardError, check_board
@@ -74,7 +74,7 @@ def finding_by_board(
     """
     owner = BoardBook(answer, compute, origin)
     expected = BoardBook(gold, compute, Origin.GOLD)
-    units = max(1, len(board.asked))
+    units = max(1, len(board.required))
     error: PublishedError | None = None
     try:
         official = OfficialJudge(owner, expected, board).differences()
@@ -107,8 +107,8 @@ class BoardsChecker(Checker):
     def describe(self, spec: CheckerSpec) -> str:
         """Returns the name and, if the task has a board, the categories that it asks for."""
         board = BoardOptions.of(spec.own_options).board
-        asked = {check.category for check in board.asked} if board is not None else set()
-        named = [category for category in CATEGORIES if category in asked]
+        required = {check.category for check in board.required} if board is not None else set()
+        named = [category for category in CATEGORIES if category in required]
         return f"{self.name}: {', '.join(named)}" if named else self.name
 
     def key(self, task: Task) -> Mapping[str, object]:
@@ -170,11 +170,11 @@ class BoardsChecker(Checker):
         units = uncached = not_calculated = 0
         for gold in case.golds:
             board = board_of(task, gold)
-            units = units or len(board.asked)
+            units = units or len(board.required)
             book = BoardBook(_open_gold(gold), compute or NoEngines(), Origin.GOLD)
             try:
                 check_board(book, board)
-                sheets = {check.sheet for check in board.asked if check.category == "cells"}
+                sheets = {check.sheet for check in board.required if check.category == "cells"}
                 for cells in (book.sheet(book.tabs[n - 1]) for n in sheets if n <= len(book.tabs)):
                     uncached += cells.uncached_formulas
                     not_calculated += len(cells.not_calculated)
@@ -190,8 +190,10 @@ class BoardsChecker(Checker):
         """Returns the properties that the board of a gold asks for, as sentences."""
         if gold is None:
             return Requirements()
-        asked = board_of(task, gold).asked
-        return Requirements(tuple(map(asked_in_words, asked)), "SheetCopilot", complete=False)
+        required = board_of(task, gold).required
+        return Requirements(
+            tuple(map(requirement_in_words, required)), "SheetCopilot", complete=False
+        )
 
 
 CHECKER = BoardsChecker()

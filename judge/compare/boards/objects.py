@@ -44,7 +44,7 @@ class TableJudge:
         gold: the sheet of the gold.
         answer: the sheet of the answer.
         number: number of the sheet in the board.
-        asked: which of ``values``, ``formatting`` and ``hyperlink`` the board asks for.
+        required: which of ``values``, ``formatting`` and ``hyperlink`` the board asks for.
         differences: receives the first difference of each property.
     """
 
@@ -53,13 +53,13 @@ class TableJudge:
         gold: SheetCells,
         answer: SheetCells,
         number: int,
-        asked: Sequence[str],
+        required: Sequence[str],
         differences: Differences,
     ) -> None:
         self._gold = gold
         self._answer = answer
         self._number = number
-        self._open = dict.fromkeys(asked)
+        self._open = dict.fromkeys(required)
         self._differences = differences
 
     def judge(self) -> None:
@@ -573,7 +573,7 @@ def same_cells(first: Sequence[Window], second: Sequence[Window]) -> bool:
     return _bands(first) == _bands(second)
 
 
-_MAX_WINDOWS = 300
+_MAX_WINDOWS = 300  # rectangles of a rule that are compared
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:

@@ -186,17 +186,17 @@ class StandardJudge:
     ) -> None:
         """Pairs objects that agree in all requested properties; reports how the others differ."""
         number, category = position
-        asked = self._board.sheets[number][category]
+        required = self._board.sheets[number][category]
         first, second = sides
 
         def wrong(one: _Object, other: _Object) -> list[str]:
             return [
                 name
                 for name, (_, _, same) in properties(one, other).items()
-                if name in asked and not same
+                if name in required and not same
             ]
 
-        if "name" in asked and category == "charts":
+        if "name" in required and category == "charts":
             self._note("names of charts are not stored in the charts, and are not compared")
         if len(sides[0]) != len(sides[1]):
             counts = Evidence(
@@ -214,9 +214,9 @@ class StandardJudge:
         self, position: tuple[int, str], answer: Tab, properties: Properties, detail: str = ""
     ) -> None:
         number, category = position
-        asked = self._board.sheets[number][category]
+        required = self._board.sheets[number][category]
         for name, (expected, actual, same) in properties.items():
-            if name in asked and not same:
+            if name in required and not same:
                 shown = Evidence(expected, actual, detail)
                 self._differences.add((number, category, name), answer.name, shown)
 
@@ -251,16 +251,16 @@ def check_board(gold: BoardBook, board: Board) -> None:
         UnusableBoardError: the gold has nothing that the board asks for.
         WorkbookError: the gold is broken or over a limit.
     """
-    if not board.asked:
+    if not board.required:
         raise UnusableBoardError("the board asks for nothing")
     tabs = gold.tabs
-    inside = [check for check in board.asked if check.sheet <= len(tabs)]
+    inside = [check for check in board.required if check.sheet <= len(tabs)]
     if not inside:
         raise UnusableBoardError(
-            f"the board checks sheet {board.asked[0].sheet}, but the gold has {len(tabs)}"
+            f"the board checks sheet {board.required[0].sheet}, but the gold has {len(tabs)}"
         )
-    asked = {(check.sheet, check.category) for check in inside}
-    if any(_has(gold, tabs[sheet - 1], category) for sheet, category in asked):
+    required = {(check.sheet, check.category) for check in inside}
+    if any(_has(gold, tabs[sheet - 1], category) for sheet, category in required):
         return
     named = ", ".join(sorted({check.category for check in inside}))
     raise UnusableBoardError(f"the board asks for {named}, but the gold has none")

@@ -269,7 +269,7 @@ def _sources(
 
 
 def other_cases(task: Task) -> tuple[OtherCase, ...]:
-    """Returns the other cases, by whose inputs and golds the answer to the first is measured."""
+    """Returns the cases after the first: they show how the answer has to change with its inputs."""
     return tuple(
         OtherCase(
             case.number,
@@ -334,8 +334,8 @@ def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding
         computed: what was computed for it.
     """
     record = comparison_to_json(comparison)
-    asked = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
-    record["engines"] = sorted({engine for part in asked for engine in part.engines})
+    parts = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
+    record["engines"] = sorted({engine for part in parts for engine in part.engines})
     record["computed_cells"] = {
         "gold": len(computed.gold.values),
         "output": len(computed.output.values),

@@ -82,7 +82,7 @@ def measure_dynamic(
     *,
     profile: Profile,
     compute: Compute,
-    asked: Demand,
+    demand: Demand,
 ) -> DynamicFinding:
     """Changes inputs in gold and output, and computes the answer again in both.
 
@@ -93,16 +93,16 @@ def measure_dynamic(
         ranges: rectangles of the answer in the gold, and in the output.
         profile: the rules that decide whether values agree.
         compute: computes formulas.
-        asked: whether the question asks for a formula.
+        demand: whether the question asks for a formula.
 
     Raises:
         WorkbookError: a workbook cannot be read.
         RecalcError: an engine cannot be started.
     """
     try:
-        return _Measure(sources, gold, output, ranges, profile, compute, asked).finding()
+        return _Measure(sources, gold, output, ranges, profile, compute, demand).finding()
     except _NotMeasurable as why:
-        return DynamicFinding(Dynamic.NOT_MEASURABLE, str(why), asked)
+        return DynamicFinding(Dynamic.NOT_MEASURABLE, str(why), demand)
 
 
 class _NotMeasurable(Exception):  # noqa: N818  a reason, and no error
@@ -126,14 +126,14 @@ class _Measure:
         ranges: tuple[Sequence[CellRange], Sequence[CellRange | None]],
         profile: Profile,
         compute: Compute,
-        asked: Demand,
+        demand: Demand,
     ) -> None:
         if sources.before is None:
             raise _NotMeasurable(sources.problem)
         if profile.unordered_rows:
             raise _NotMeasurable(Reason.UNORDERED)
         self._before, self._others = sources.before, sources.others
-        self._gold, self._output, self._asked = gold, output, asked
+        self._gold, self._output, self._demand = gold, output, demand
         self._pairs = [(one, two) for one, two in zip(*ranges, strict=True) if two is not None]
         self._answer = [one for one, _ in self._pairs]
         self._compute = compute
@@ -164,7 +164,7 @@ class _Measure:
             trials += self._further_trials(trials, eligible, first, last, precedents, problems)
         if not trials:
             raise _NotMeasurable(_first_of(problems))
-        return DynamicFinding(kind_of(trials), "", self._asked, len(eligible), tuple(trials))
+        return DynamicFinding(kind_of(trials), "", self._demand, len(eligible), tuple(trials))
 
     # -- what can be measured --------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from judge.compare.cells.requested_formula import Demand
 from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
 from judge.workbook.editing.sheet_xml import address, content_to_json
 
-_SHOWN_EDITS = 20
+_MAX_EDITS = 20  # cells of a change in a record
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Trial:
             "edits": len(self.change.edits),
             "cells": [
                 {"cell": address(edit.ref), "value": content_to_json(edit.content)}
-                for edit in self.change.edits[:_SHOWN_EDITS]
+                for edit in self.change.edits[:_MAX_EDITS]
             ],
             "moved": self.moved,
             "followed": self.followed,
@@ -60,14 +60,14 @@ class DynamicFinding:
     Attributes:
         kind: class of the output.
         reason: why this was not measurable; empty if it was.
-        asked: whether the question asks for a formula.
+        demand: whether the question asks for a formula.
         eligible: how many cells of the answer could be measured.
         trials: the changes that affected the gold's answer.
     """
 
     kind: Dynamic
     reason: str
-    asked: Demand
+    demand: Demand
     eligible: int = 0
     trials: tuple[Trial, ...] = ()
 
@@ -75,7 +75,7 @@ class DynamicFinding:
     def is_fault(self) -> bool:
         """Whether the answer does not follow its inputs although a formula is required."""
         measured = self.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}
-        return measured and self.asked is Demand.FORMULA
+        return measured and self.demand is Demand.FORMULA
 
     def __str__(self) -> str:
         if self.kind is Dynamic.NOT_MEASURABLE:
@@ -94,7 +94,7 @@ class DynamicFinding:
         said += f" (changed: {address(first.ref)} to {value!r}" + (
             f" and {more:,} more cells, as in case {number.change.case})" if more else ")"
         )
-        if self.asked is Demand.FORMULA:
+        if self.demand is Demand.FORMULA:
             return f"{said}; the question asks for a formula"
         return f"{said}; nobody asked for a formula, so this is not a fault"
 
@@ -107,7 +107,7 @@ class DynamicFinding:
         record: DynamicRecord = {
             "as": mode,
             "class": self.kind.value,
-            "asked": self.asked.value,
+            "asked": self.demand.value,
             "eligible": self.eligible,
             "changes": [trial.to_json() for trial in self.trials],
         }

@@ -15,7 +15,7 @@ from judge.compare.cells.comparison import Comparison, Difference, DifferenceCla
 from judge.compare.cells.dynamic import measure_dynamic
 from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.options import FAIL, NOTE, OFF, CheckOptions
-from judge.compare.cells.requested_formula import asked_of
+from judge.compare.cells.requested_formula import demand_of
 from judge.compare.cells.sides import ScopeSources
 from judge.compare.profiles import Profile
 from judge.core.records.cases import CollateralRecord, DynamicRecord
@@ -122,13 +122,13 @@ def look_at_figures(
                 raise
             problem = error.message
     if options.dynamic != OFF and sources.others is not None:
-        asked = asked_of(sources.question)
+        demand = demand_of(sources.question)
         try:
             dynamic = measure_dynamic(
-                sources, gold, output, ranges, profile=profile, compute=compute, asked=asked
+                sources, gold, output, ranges, profile=profile, compute=compute, demand=demand
             )
         except WorkbookError as error:
             if options.dynamic == FAIL:
                 raise
-            dynamic = DynamicFinding(Dynamic.NOT_MEASURABLE, error.message, asked)
+            dynamic = DynamicFinding(Dynamic.NOT_MEASURABLE, error.message, demand)
     return Figures(options, damage, dynamic, problem)

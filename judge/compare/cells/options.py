@@ -284,8 +284,8 @@ def check_contradictions(
             continue
         if value is not None and value != getattr(usual, name) and value not in (False, 0, [], ""):
             raise contradiction(profile, f"option {name}")
-    asked = options.get("style")
-    attributes = [*style, *([asked] if isinstance(asked, str) else asked or ())]  # type: ignore[misc]
+    given = options.get("style")
+    attributes = [*style, *([given] if isinstance(given, str) else given or ())]  # type: ignore[misc]
     kept = script_style(profile, attributes)
     if refused := [attribute for attribute in attributes if attribute not in kept]:
         raise contradiction(profile, f"style {', '.join(refused)}")

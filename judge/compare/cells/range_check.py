@@ -39,7 +39,7 @@ from judge.workbook.position import parse_position
 
 # -- rows in any order -----------------------------------------------------------------------------
 
-_MAX_PAIRS = 250_000
+_MAX_PAIRS = 250_000  # of rows; each is compared cell by cell
 
 _Row = dict[int, CellValue]
 
@@ -385,7 +385,7 @@ KEPT_SHARE = 0.998
 Source: SpreadsheetBench 2, ``evaluation.py``.
 """
 
-_DIGITS = 4
+_DIGITS = 4  # as the published script rounds
 
 
 def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdict:

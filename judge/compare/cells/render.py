@@ -127,7 +127,7 @@ def _remark(difference: Mapping[str, Any]) -> str:
 
 
 _MAX_TEXT_LENGTH = 200
-_SHOWN_OF_A_DIFFERENCE = 40
+_CHARS_AFTER_DIFFERENCE = 40  # of a cut string that stay visible
 
 _WORDS = {
     DifferenceClass.MISSING: "is blank",
@@ -283,8 +283,8 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
     """Cuts the common start off two long strings if the difference would not be shown otherwise."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
-        if start > _MAX_TEXT_LENGTH - _SHOWN_OF_A_DIFFERENCE:
-            start -= _SHOWN_OF_A_DIFFERENCE
+        if start > _MAX_TEXT_LENGTH - _CHARS_AFTER_DIFFERENCE:
+            start -= _CHARS_AFTER_DIFFERENCE
             return f"…{expected[start:]}", f"…{actual[start:]}"
     return expected, actual
 

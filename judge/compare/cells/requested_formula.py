@@ -36,17 +36,17 @@ _PROGRAM = re.compile(
 )
 """Words of a question that asks for a macro or script; the results of one may be constants."""
 
-_WORDS_BEFORE = 60
+_CHARS_BEFORE = 60  # characters before a request that are searched for a negation
 
 
 @dataclass(frozen=True, slots=True)
-class FormulaAsked:
+class RequestedFormula:
     """Whether the output has the formulas that the question asks for.
 
     Attributes:
         words: the words of the question that ask for a formula; empty if there are none, or no
             question.
-        asked: whether a formula is requested, by the question or, without a question, by the
+        is_requested: whether a formula is requested, by the question or, without a question, by the
             caller.
         gold_formulas: how many formulas the gold has in the answer that the input lacks.
         constants: how many of these cells hold a constant in the output; 0 if the output has any
@@ -54,7 +54,7 @@ class FormulaAsked:
     """
 
     words: str
-    asked: bool
+    is_requested: bool
     gold_formulas: int = 0
     constants: int = 0
 
@@ -84,7 +84,7 @@ def words_for_formula(question: str) -> str:
         return ""
     for pattern in (_NOUN, _NAMED):
         for match in pattern.finditer(text):
-            before = text[max(0, match.start() - _WORDS_BEFORE) : match.start()]
+            before = text[max(0, match.start() - _CHARS_BEFORE) : match.start()]
             if not _REFUSED.search(before):
                 return " ".join(match[0].split())
     return ""
@@ -100,7 +100,7 @@ class Demand(enum.StrEnum):
     """The question does not say how to obtain the values."""
 
 
-def asked_of(question: str | None) -> Demand:
+def demand_of(question: str | None) -> Demand:
     """Returns what a question asks for.
 
     If there is no question, the caller has requested a formula.
@@ -113,7 +113,7 @@ def asked_of(question: str | None) -> Demand:
     return Demand.PROGRAM if _PROGRAM.search(question[:MAX_QUESTION_CHARS]) else Demand.NOTHING
 
 
-def find_asked_formula(
+def find_requested_formula(
     words: str,
     *,
     before: Workbook | None,
@@ -121,7 +121,7 @@ def find_asked_formula(
     output: Workbook,
     gold_ranges: Sequence[CellRange],
     output_ranges: Sequence[CellRange | None],
-) -> FormulaAsked:
+) -> RequestedFormula:
     """Searches the answer of gold and output for formulas.
 
     Args:
@@ -135,11 +135,11 @@ def find_asked_formula(
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    asked = constants = 0
+    gold_formulas = constants = 0
     has_formula = False
     for expected, actual in zip(gold_ranges, output_ranges, strict=True):
         cells = new_formulas(before, gold, expected)
-        asked += len(cells)
+        gold_formulas += len(cells)
         if actual is None:
             continue
         window = actual.window
@@ -156,7 +156,7 @@ def find_asked_formula(
     # A formula next to the answer, such as in a column that the question names, counts too.
     if has_formula or (constants and before is not None and _has_new_formula(before, output)):
         constants = 0
-    return FormulaAsked(words, True, asked, constants)
+    return RequestedFormula(words, True, gold_formulas, constants)
 
 
 def _has_new_formula(before: Workbook, output: Workbook) -> bool:

@@ -13,8 +13,8 @@ from typing import TypeVar
 from judge.compare.cells.comparison import Comparison, Difference, DifferenceClass
 from judge.compare.cells.options import FAIL, NOTE, OFF, CheckOptions
 from judge.compare.cells.requested_formula import (
-    FormulaAsked,
-    find_asked_formula,
+    RequestedFormula,
+    find_requested_formula,
     words_for_formula,
 )
 from judge.compare.cells.sides import ScopeSources
@@ -50,8 +50,8 @@ MAX_LOSSES = 50
 _MAX_ARRAYS = 200
 """How many array formulas that fill several cells are read per sheet of an output."""
 
-_SHOWN_CHARS = 60
-_MAX_NOTES = 5
+_MAX_FORMULA_CHARS = 60  # of a formula in a note
+_MAX_NOTES = 5  # losses that are listed; the others are counted
 
 _WORDS = {
     FeatureKind.SHEET: "is gone",
@@ -244,13 +244,13 @@ def _kept_formulas(before: Sheet, gold: Sheet, answer: Sequence[Window]) -> list
     same = {
         key for key in set(keys).intersection(in_gold) if before.formula(key) == gold.formula(key)
     }
-    asked = {
+    added = {
         _shape(gold.formula(key)) for key in in_gold if key not in same and _is_within(key, answer)
     }
     return [
         key
         for key in sorted(same)
-        if not (asked and _is_within(key, answer) and _shape(before.formula(key)) in asked)
+        if not (added and _is_within(key, answer) and _shape(before.formula(key)) in added)
     ]
 
 
@@ -306,7 +306,9 @@ def _formula_loss(
     formula: str, sheet: str, keys: Sequence[int], total: int, *, constants: bool
 ) -> Loss:
     what = "formulas are constants" if constants else "formulas are gone"
-    shown = formula if len(formula) <= _SHOWN_CHARS else formula[: _SHOWN_CHARS - 1] + "…"
+    shown = (
+        formula if len(formula) <= _MAX_FORMULA_CHARS else formula[: _MAX_FORMULA_CHARS - 1] + "…"
+    )
     return Loss(
         kind=FORMULA,
         label=f"{what}, such as {shown}",
@@ -323,7 +325,7 @@ def _shape(formula: str | None) -> str:
 
 # -- both together ---------------------------------------------------------------------------------
 
-_Found = TypeVar("_Found", Losses, FormulaAsked)
+_Found = TypeVar("_Found", Losses, RequestedFormula)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,7 @@ class Scope:
     keep: str
     formula_asked: str
     kept: Losses | None
-    formula: FormulaAsked | None
+    formula: RequestedFormula | None
     problems: dict[str, str]
 
     def applied_to(self, comparison: Comparison, max_differences: int) -> Comparison:
@@ -405,11 +407,11 @@ class Scope:
         record: FormulaAskedRecord = {"as": self.formula_asked}
         if (problem := self.problems.get("formula_asked")) is not None:
             record["problem"] = problem
-        if (asked := self.formula) is not None:
-            record["asked"] = asked.asked
-            record["words"] = asked.words
-            record["gold_formulas"] = asked.gold_formulas
-            record["constants"] = asked.constants
+        if (requested := self.formula) is not None:
+            record["asked"] = requested.is_requested
+            record["words"] = requested.words
+            record["gold_formulas"] = requested.gold_formulas
+            record["constants"] = requested.constants
         return record
 
 
@@ -451,13 +453,13 @@ def look_at_scope(
     if options.formula_asked != OFF:
         words = "" if sources.question is None else words_for_formula(sources.question)
         if sources.question is not None and not words:
-            formula = FormulaAsked("", asked=False)
+            formula = RequestedFormula("", is_requested=False)
         else:
             formula = _guarded(
                 "formula_asked",
                 options.formula_asked,
                 problems,
-                lambda: find_asked_formula(
+                lambda: find_requested_formula(
                     words,
                     before=before,
                     gold=gold,

@@ -213,15 +213,15 @@ class Answers:
     engines: tuple[str, ...] = ()
 
 
-NOT_ASKED = Answers(otherwise="nothing was evaluated")
+NOT_EVALUATED = Answers(otherwise="nothing was evaluated")
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionAnswers:
     """Which conditions hold in the two workbooks of a comparison."""
 
-    gold: Answers = NOT_ASKED
-    output: Answers = NOT_ASKED
+    gold: Answers = NOT_EVALUATED
+    output: Answers = NOT_EVALUATED
 
 
 NO_ANSWERS = ConditionAnswers()

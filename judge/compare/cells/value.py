@@ -25,7 +25,7 @@ _NOT_MEANINGFUL = {
     *("NOT MEANINGFUL", "NOT APPLICABLE", "NOT AVAILABLE"),
     *("-", "--", "---", "\u2013", "\u2014"),
 }
-_NOISE_SHARE = 1e-9
+_NOISE_SHARE = 1e-9  # relative difference that rounding errors of a sum can have
 _SECOND = dt.timedelta(seconds=1)
 _SECOND_IN_DAYS = 1 / 86_400
 _MINUTES_A_DAY = 1440

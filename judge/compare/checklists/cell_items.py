@@ -53,7 +53,7 @@ from judge.workbook.styles.style_sheet import canonical_number_format
 MAX_CELLS = 100_000
 """Largest range that an item compares, in cells; the largest published one has 2,470."""
 
-_NEAR_ZERO = 1e-9
+_NEAR_ZERO = 1e-9  # a rounding error where the right value is zero
 _BOUND_NOISE = 1e-9
 """A difference may exceed the tolerance by this share of the tolerance, as a rounding error."""
 
@@ -448,11 +448,11 @@ def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
     return ""
 
 
-def _has_colour(colour: str, asked: str) -> bool:
+def _has_colour(colour: str, required: str) -> bool:
     """Whether a colour is the required colour, or belongs to the required family."""
-    if asked.lower() in COLOURS:
-        return colour_class(colour) == asked.lower()
-    return colour[-6:].upper() == asked[-6:].upper()
+    if required.lower() in COLOURS:
+        return colour_class(colour) == required.lower()
+    return colour[-6:].upper() == required[-6:].upper()
 
 
 def _format_words(item: Item) -> str:

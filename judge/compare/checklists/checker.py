@@ -56,8 +56,8 @@ from judge.files.packed_folder import is_packed_folder
 
 _LONGEST = 400
 """Longest recorded string, in characters; a longer string is cut and ends with an ellipsis."""
-_MAX_LISTED = 20
-_MAX_NESTED = 3
+_MAX_LISTED = 20  # items of a list in a record
+_MAX_NESTED = 3  # levels of lists in a record
 
 
 @dataclass(frozen=True, slots=True)

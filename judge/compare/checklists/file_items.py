@@ -44,7 +44,7 @@ from judge.workbook.tree import read_tree
 MAX_CHARS = 1_000_000
 """Largest text that an item searches, in characters; the rest is ignored."""
 
-_MAX_ROWS = 200_000
+_MAX_ROWS = 200_000  # of a table; it is held in memory
 _PARAGRAPH = re.compile(r"\}(p|tr|br)$")
 _NUMBER = re.compile(
     r"(?<![\w.,])(?P<open>\()?(?P<sign>[-+\u2212])?[$\u20ac\u00a3\u00a5]?\s?"

@@ -22,7 +22,7 @@ NAME = "checklist"
 MAX_ITEMS = 2_000
 """Largest number of items in a task; the longest published list has 60."""
 
-_MAX_ID = 200
+_MAX_ID_CHARS = 200  # of the id of an item
 _OPTIONS = ("evaluator", "profile", "pass_share", "items", "groups")
 _COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
 
@@ -220,8 +220,8 @@ def _item(value: object, number: int) -> Item:
     if not isinstance(value, Mapping):
         raise UsageError(f"{where} is not an object")
     name = value.get("id", str(number))
-    if not isinstance(name, str) or not name.strip() or len(name) > _MAX_ID:
-        raise UsageError(f"{where}: the id is not a string of 1 to {_MAX_ID} characters")
+    if not isinstance(name, str) or not name.strip() or len(name) > _MAX_ID_CHARS:
+        raise UsageError(f"{where}: the id is not a string of 1 to {_MAX_ID_CHARS} characters")
     where = f"item {name}"
     for key in ("kind", "group", "words", "file"):
         if not isinstance(value.get(key, ""), str):
@@ -295,7 +295,7 @@ def read_items(path: Path) -> dict[str, Any]:
     return options
 
 
-_MAX_LIST = 1_000
+_MAX_LIST_ITEMS = 1_000  # of a field of an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ def is_texts(value: object) -> bool:
     """Whether a value is a list of strings, not empty and not too long."""
     return (
         isinstance(value, list | tuple)
-        and 0 < len(value) <= _MAX_LIST
+        and 0 < len(value) <= _MAX_LIST_ITEMS
         and all(isinstance(text, str) for text in value)
     )
 
@@ -339,7 +339,7 @@ def is_value(value: object) -> bool:
 def _is_values(value: object) -> bool:
     return (
         isinstance(value, list | tuple)
-        and 0 < len(value) <= _MAX_LIST
+        and 0 < len(value) <= _MAX_LIST_ITEMS
         and all(map(is_value, value))
     )
 
@@ -378,7 +378,7 @@ OBJECT = FieldForm(lambda value: isinstance(value, Mapping), "an object")
 OBJECTS = FieldForm(
     lambda value: (
         isinstance(value, list | tuple)
-        and 0 < len(value) <= _MAX_LIST
+        and 0 < len(value) <= _MAX_LIST_ITEMS
         and all(isinstance(part, Mapping) for part in value)
     ),
     "a list of objects",

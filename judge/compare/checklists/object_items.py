@@ -95,14 +95,14 @@ def _counted(item: Item, found: list[str]) -> Outcome:
     if "count" in item.fields:
         count = item.fields["count"]
         return holds(count, len(found)) if len(found) == count else fails(count, len(found))
-    asked = _object_words(item)
-    return holds(asked, found[:5]) if found else fails(asked, None)
+    required = _object_words(item)
+    return holds(required, found[:5]) if found else fails(required, None)
 
 
 def _name(item: Item, book: OpenBook) -> Outcome:
-    asked = item.text("name").casefold()
+    required = item.text("name").casefold()
     names = {name.name.casefold(): name for name in book.book.facts.names if not name.hidden}
-    name = names.get(asked)
+    name = names.get(required)
     if name is None:
         return fails(item.text("name"), sorted(part.name for part in names.values())[:20])
     target = item.text("refers_to")
@@ -150,14 +150,14 @@ def _filter(item: Item, book: OpenBook) -> Outcome:
 
 
 def _table(item: Item, book: OpenBook) -> Outcome:
-    asked = item.text("name").casefold()
+    required = item.text("name").casefold()
     tables = _facts(item, book).tables
     return _counted(
         item,
         [
             f"{table.name} at {table.place}"
             for table in tables
-            if (not asked or table.name.casefold() == asked) and _meets(item, [table.place])
+            if (not required or table.name.casefold() == required) and _meets(item, [table.place])
         ],
     )
 
@@ -167,11 +167,11 @@ def _frozen(item: Item, book: OpenBook) -> Outcome:
     found = {"rows": 0, "columns": 0}
     if pane is not None and pane.frozen:
         found = {"rows": int(pane.rows), "columns": int(pane.columns)}
-    asked = {name: item.fields[name] for name in ("rows", "columns") if name in item.fields}
-    if not asked:
+    required = {name: item.fields[name] for name in ("rows", "columns") if name in item.fields}
+    if not required:
         return holds("frozen", found) if any(found.values()) else fails("frozen", found)
-    right = all(found[name] == count for name, count in asked.items())
-    return holds(asked, found) if right else fails(asked, found)
+    right = all(found[name] == count for name, count in required.items())
+    return holds(required, found) if right else fails(required, found)
 
 
 def _merged(item: Item, book: OpenBook) -> Outcome:
@@ -180,8 +180,8 @@ def _merged(item: Item, book: OpenBook) -> Outcome:
         return _counted(item, list(merges))
     window = window_of(item.text("range"))
     right = any(parse_area(area) == window for area in merges)
-    asked = item.text("range")
-    return holds(asked, asked) if right else fails(asked, list(merges[:20]))
+    required = item.text("range")
+    return holds(required, required) if right else fails(required, list(merges[:20]))
 
 
 def _chart(item: Item, book: OpenBook) -> Outcome:
@@ -191,9 +191,9 @@ def _chart(item: Item, book: OpenBook) -> Outcome:
 
 
 def _pivot(item: Item, book: OpenBook) -> Outcome:
-    asked = item.text("name").casefold()
+    required = item.text("name").casefold()
     pivots = [pivot.name for pivot in _facts(item, book).pivots]
-    return _counted(item, [name for name in pivots if not asked or name.casefold() == asked])
+    return _counted(item, [name for name in pivots if not required or name.casefold() == required])
 
 
 def _sorted(item: Item, book: OpenBook) -> Outcome:
@@ -209,8 +209,8 @@ def _sorted(item: Item, book: OpenBook) -> Outcome:
     for (_, before), (row, after) in itertools.pairwise(values):
         if not _in_order(before, after, descending=descending):
             spot = f"{sheet}!{item.text('column')}{row}"
-            asked = "descending" if descending else "ascending"
-            return fails(asked, f"{_shown(after)} after {_shown(before)}", spot)
+            required = "descending" if descending else "ascending"
+            return fails(required, f"{_shown(after)} after {_shown(before)}", spot)
     return holds(_object_words(item), None, sheet)
 
 

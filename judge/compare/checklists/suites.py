@@ -2,7 +2,7 @@
 
 An item of kind ``published`` names a suite and contains one of its checks as data. The reading
 ``official`` gives the result of the suite's own code (:mod:`judge.compare.published`), ``standard``
-the result that the check is meant to give. A suite is one module with a :class:`PublishedSuite`,
+the result that the check is intended to give. A suite is one module with a :class:`PublishedSuite`,
 and one row of :data:`SUITES`.
 """
 
@@ -42,7 +42,7 @@ class PublishedSuite:
 
     Attributes:
         official: decides a check as the suite's own code does.
-        standard: decides a check as it is meant. If a numbered fault makes the readings differ,
+        standard: decides a check as intended. If a numbered fault makes the readings differ,
             the outcome names the fault.
         words: states a check as a sentence.
         faults: returns what is wrong with a check's data, one line for each fault.
@@ -101,7 +101,7 @@ class ItemDetails:
 NOTHING = ItemDetails()
 
 
-def as_meant(official: Outcome, shown: ItemDetails, fault: str, *, right: bool) -> Outcome:
+def as_intended(official: Outcome, shown: ItemDetails, fault: str, *, right: bool) -> Outcome:
     """Returns the outcome of a check as it was intended.
 
     Args:
@@ -110,5 +110,5 @@ def as_meant(official: Outcome, shown: ItemDetails, fault: str, *, right: bool) 
         fault: number of the fault, which the outcome names only if it differs from ``official``.
         right: whether the check passes as it was intended.
     """
-    meant = shown.outcome(right=right)
-    return replace(meant, fault=fault) if right != (official.share >= 1) else meant
+    intended = shown.outcome(right=right)
+    return replace(intended, fault=fault) if right != (official.share >= 1) else intended

@@ -32,7 +32,7 @@ WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
 MAX_STEPS_OF_A_CHECKLIST = 3 * MAX_STEPS
 """Largest number of matching steps that all patterns of a list may take together on one answer."""
 _MAX_REPLY_CHARS = 5_000_000
-_MAX_DEPTH = 200
+_MAX_DEPTH = 200  # of the JSON of a reply; deeper documents would exhaust the stack
 
 
 class MissingError(Exception):

@@ -61,14 +61,14 @@ class Judged:
 
 
 def judge_metric(
-    call: MetricCall, number: int, asked: MetricInput, *, published_only: bool
+    call: MetricCall, number: int, metric_input: MetricInput, *, published_only: bool
 ) -> Judged:
     """Judges one metric.
 
     Args:
         call: the metric.
         number: number of the metric in the task, from 1.
-        asked: the answer and the gold to compare.
+        metric_input: the answer and the gold to compare.
         published_only: whether to leave out the judge's own reading.
 
     Raises:
@@ -79,7 +79,7 @@ def judge_metric(
     metric = METRICS[call.func]
     score, error = None, None
     try:
-        score = float(metric.published(asked))
+        score = float(metric.published(metric_input))
     except PublishedError as raised:
         error = raised
     except UnreadableAnswerError:
@@ -88,7 +88,7 @@ def judge_metric(
             raise
     if published_only:
         return Judged(score, error)
-    differences = metric.standard(asked)
+    differences = metric.standard(metric_input)
     wrong: tuple[FoundDifference, ...] = ()
     if differences is not None:
         position = DifferenceLocation(LocationKind.RULE, f"{number} ({call.func})")
@@ -281,7 +281,7 @@ def _judged(
     file = _file(call, options, answer)
     if call.func == WORKBOOK:
         return _workbook(options, number, gold, file, answer, compute, rules)
-    asked = MetricInput(
+    metric_input = MetricInput(
         answer=None if file is None else file.data,
         text=answer.text,
         gold=None if gold is None else gold.read(),
@@ -290,7 +290,7 @@ def _judged(
         evaluator=options.evaluator,
         files=files,
     )
-    return judge_metric(call, number + 1, asked, published_only=rules.profile.published)
+    return judge_metric(call, number + 1, metric_input, published_only=rules.profile.published)
 
 
 def _workbook(
@@ -307,11 +307,11 @@ def _workbook(
     if file is None:
         return Judged(0.0, None, (FoundDifference(WORKBOOK, position, "a workbook", None),))
     given = options.metrics[number].options.get("rules", [])
-    asked = RuleOptions.of({"rules": given, "evaluator": options.evaluator})
+    rule_options = RuleOptions.of({"rules": given, "evaluator": options.evaluator})
     rest = tuple(candidate for candidate in answer.files if candidate is not file)
     book = None if gold is None else open_gold(gold, compute)
     own = Answer(answer.origin, (file, *rest))
-    finding = check_workbook(asked, book, gold, own, compute, rules)
+    finding = check_workbook(rule_options, book, gold, own, compute, rules)
     error = finding.record.get("published_error")
     if error is not None:
         kind, _, message = str(error).partition(": ")

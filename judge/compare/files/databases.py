@@ -19,22 +19,22 @@ _TYPES = {
 }
 
 
-def _asked_of(asked: MetricInput) -> tuple[dict[str, Any], set[str]]:
+def _reader_options(metric_input: MetricInput) -> tuple[dict[str, Any], set[str]]:
     """Returns what to read from both databases, and the kinds of objects to compare by columns.
 
     Raises:
         PublishedError: an option is invalid, or databases of this kind cannot be read.
     """
-    kind_of_database = asked.options.get("db_type", "duckdb")
+    kind_of_database = metric_input.options.get("db_type", "duckdb")
     if kind_of_database != "sqlite3":
         raise PublishedError(
             "NotImplementedError", f"{kind_of_database} databases are not read here", Side.RULES
         )
-    listed = asked.options.get("check_type", ["table", "view"])
+    listed = metric_input.options.get("check_type", ["table", "view"])
     types = [_TYPES[name] for name in listed if name in _TYPES]
     targets = {}
     for kind in _KINDS:
-        names = asked.options.get(f"{kind}_targets", [])
+        names = metric_input.options.get(f"{kind}_targets", [])
         if not isinstance(names, list):
             raise PublishedError("TypeError", f"{kind}_targets is not a list", Side.RULES)
         targets[kind] = names
@@ -47,27 +47,27 @@ def _asked_of(asked: MetricInput) -> tuple[dict[str, Any], set[str]]:
 
 
 def _read(
-    asked: MetricInput, data: bytes, options: dict[str, Any], side: Side
+    metric_input: MetricInput, data: bytes, options: dict[str, Any], side: Side
 ) -> list[dict[str, Any]]:
-    if asked.files is None:
+    if metric_input.files is None:
         raise RecalcError("databases are read in a sandbox, and no sandbox is available")
     try:
-        return list(asked.files.read_file("sqlite3", data, options)["objects"])
+        return list(metric_input.files.read_file("sqlite3", data, options)["objects"])
     except UnreadableFileError as error:
         if side is Side.GOLD:
             raise PublishedError("DatabaseError", str(error), side) from error
         raise UnreadableAnswerError(str(error)) from error
 
 
-def right_database(asked: MetricInput) -> Mismatch | None:
+def right_database(metric_input: MetricInput) -> Mismatch | None:
     """Compares names, columns and rows, in order, of the objects that the options name."""
-    options, with_columns = _asked_of(asked)
+    options, with_columns = _reader_options(metric_input)
     if not options["kinds"]:
         raise PublishedError("ValueError", "check_type names nothing to compare", Side.RULES)
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
-    gold = _read(asked, asked.bytes_of_gold, options, Side.GOLD)
-    own = _read(asked, asked.answer, options, Side.ANSWER)
+    gold = _read(metric_input, metric_input.bytes_of_gold, options, Side.GOLD)
+    own = _read(metric_input, metric_input.answer, options, Side.ANSWER)
     names = [[(query["kind"], query["name"]) for query in listed] for listed in (gold, own)]
     if names[0] != names[1]:
         return Mismatch(str(names[0])[:500], str(names[1])[:500], "tables and views")
@@ -86,15 +86,15 @@ def right_database(asked: MetricInput) -> Mismatch | None:
     return None
 
 
-def published_database(asked: MetricInput) -> float:
+def published_database(metric_input: MetricInput) -> float:
     """Compares as published: an unreadable database fails, an empty ``check_type`` passes."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return 0.0
-    options, _ = _asked_of(asked)
+    options, _ = _reader_options(metric_input)
     if not options["kinds"]:
         return 1.0
     try:
-        return float(right_database(asked) is None)
+        return float(right_database(metric_input) is None)
     except (UnreadableAnswerError, PublishedError):
         return 0.0
 

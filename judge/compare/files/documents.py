@@ -41,11 +41,11 @@ def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
         raise PublishedError(kind, str(error), side) from error
 
 
-def _own(asked: MetricInput, *, yaml: bool = False) -> Any:
+def _own(metric_input: MetricInput, *, yaml: bool = False) -> Any:
     """Returns the content of the answer, for the judge's own reading."""
     try:
         return _document(
-            plain_text(asked.answer or b"", Side.ANSWER).encode(), Side.ANSWER, yaml=yaml
+            plain_text(metric_input.answer or b"", Side.ANSWER).encode(), Side.ANSWER, yaml=yaml
         )
     except PublishedError as error:
         raise UnreadableAnswerError(error.message) from error
@@ -54,24 +54,24 @@ def _own(asked: MetricInput, *, yaml: bool = False) -> Any:
 # -- JSON -----------------------------------------------------------------------------------------
 
 
-def published_json_file(asked: MetricInput) -> float:
+def published_json_file(metric_input: MetricInput) -> float:
     """Whether the documents are equal in Python, where 1, 1.0 and true are the same."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         raise PublishedError("TypeError", "expected str, bytes or os.PathLike object", Side.ANSWER)
-    first = _document(asked.answer, Side.ANSWER)
-    return float(first == _document(asked.bytes_of_gold, Side.GOLD))
+    first = _document(metric_input.answer, Side.ANSWER)
+    return float(first == _document(metric_input.bytes_of_gold, Side.GOLD))
 
 
-def right_json_file(asked: MetricInput) -> Mismatch | None:
+def right_json_file(metric_input: MetricInput) -> Mismatch | None:
     """Returns the difference between the documents, if there is one; true is not 1."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
-    gold, own = _document(asked.bytes_of_gold, Side.GOLD), _own(asked)
+    gold, own = _document(metric_input.bytes_of_gold, Side.GOLD), _own(metric_input)
     return None if same_values(gold, own) else Mismatch(str(gold)[:500], str(own)[:500])
 
 
-def _listed(asked: MetricInput, name: str) -> list[Mapping[str, Any]]:
-    rules = asked.rules if isinstance(asked.rules, dict) else {}
+def _listed(metric_input: MetricInput, name: str) -> list[Mapping[str, Any]]:
+    rules = metric_input.rules if isinstance(metric_input.rules, dict) else {}
     listed = rules.get(name, [])
     if not all(isinstance(rule, dict) and isinstance(rule.get("key"), list) for rule in listed):
         raise PublishedError("KeyError", "'key'", Side.RULES)
@@ -89,19 +89,19 @@ def _published_value(document: Any, path: list[Any]) -> Any:
     return document
 
 
-def published_check_json(asked: MetricInput) -> float:
+def published_check_json(metric_input: MetricInput) -> float:
     """Whether all expected keys match their rules, and no unexpected key matches its rule."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return 0.0
-    document = _document(asked.answer, Side.ANSWER)
+    document = _document(metric_input.answer, Side.ANSWER)
     holds = True
     with blaming(Side.ANSWER):
-        for rule in _listed(asked, "expect"):
+        for rule in _listed(metric_input, "expect"):
             value = _published_value(document, rule["key"])
             if value is _MISSING:
                 return 0.0
             holds = holds and matches(value, rule)
-        for rule in _listed(asked, "unexpect"):
+        for rule in _listed(metric_input, "unexpect"):
             value = _published_value(document, rule["key"])
             holds = holds and not matches(None if value is _MISSING else value, rule)
     return float(holds)
@@ -130,14 +130,14 @@ def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
         return False
 
 
-def right_check_json(asked: MetricInput) -> Mismatch | None:
+def right_check_json(metric_input: MetricInput) -> Mismatch | None:
     """Returns the first rule that fails; a missing key meets no rule, numbers index only lists."""
-    expected, unexpected = _listed(asked, "expect"), _listed(asked, "unexpect")
+    expected, unexpected = _listed(metric_input, "expect"), _listed(metric_input, "unexpect")
     if not expected and not unexpected:
         raise PublishedError("ValueError", "no key is expected or unexpected", Side.RULES)
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
-    document = _own(asked)
+    document = _own(metric_input)
     for rules, expected_truth in ((expected, True), (unexpected, False)):
         for rule in rules:
             value = _value(document, rule["key"])
@@ -153,11 +153,11 @@ def right_check_json(asked: MetricInput) -> Mismatch | None:
 # -- YAML -----------------------------------------------------------------------------------------
 
 
-def _yaml_rules(asked: MetricInput) -> list[tuple[str, list[Any], Any]]:
-    if not isinstance(asked.rules, list):
+def _yaml_rules(metric_input: MetricInput) -> list[tuple[str, list[Any], Any]]:
+    if not isinstance(metric_input.rules, list):
         raise PublishedError("TypeError", "the rules are not a list", Side.RULES)
     rules = []
-    for rule in asked.rules:
+    for rule in metric_input.rules:
         if not isinstance(rule, list) or len(rule) != 3 or not isinstance(rule[1], list):
             raise PublishedError(
                 "ValueError", f"{rule!r} is not [match, key path, value]"[:200], Side.RULES
@@ -194,13 +194,13 @@ _PUBLISHED_HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def published_yaml(asked: MetricInput) -> float:
+def published_yaml(metric_input: MetricInput) -> float:
     """Whether all rules hold; an answer for which a rule raises an error is wrong."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return 0.0
     try:
-        document = _document(asked.answer, Side.ANSWER, yaml=True)
-        for kind, path, expected in _yaml_rules(asked):
+        document = _document(metric_input.answer, Side.ANSWER, yaml=True)
+        for kind, path, expected in _yaml_rules(metric_input):
             value = document
             for key in path:
                 value = _published_step(value, key)
@@ -246,17 +246,17 @@ def _holds(kind: str, value: Any, expected: Any) -> bool:
     return isinstance(outer, dict | list) and any(same_values(inner, item) for item in outer)
 
 
-def right_yaml(asked: MetricInput) -> Mismatch | None:
+def right_yaml(metric_input: MetricInput) -> Mismatch | None:
     """Returns the first rule that does not hold; true is not 1, and 0 and false are not null."""
-    rules = _yaml_rules(asked)
+    rules = _yaml_rules(metric_input)
     if not rules:
         raise PublishedError("ValueError", "there are no rules", Side.RULES)
     unknown = [kind for kind, *_ in rules if kind not in {"match", "in", "contain", "not_null"}]
     if unknown:
         raise PublishedError("ValueError", f"unknown match type {unknown[0]!r}", Side.RULES)
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
-    document = _own(asked, yaml=True)
+    document = _own(metric_input, yaml=True)
     for kind, path, expected in rules:
         value = document
         for key in path:
@@ -267,7 +267,7 @@ def right_yaml(asked: MetricInput) -> Mismatch | None:
     return None
 
 
-_FORMAT = 4
+_FORMAT = 4  # nbformat 4, the current format of notebooks
 
 
 def _cells(data: bytes) -> list[dict[str, Any]]:
@@ -315,11 +315,11 @@ def _joined(text: Any) -> Any:
     return text
 
 
-def _published(asked: MetricInput, field: str) -> float:
-    if asked.answer is None:
+def _published(metric_input: MetricInput, field: str) -> float:
+    if metric_input.answer is None:
         return 0.0
     try:
-        own, gold = _cells(asked.answer), _cells(asked.bytes_of_gold)
+        own, gold = _cells(metric_input.answer), _cells(metric_input.bytes_of_gold)
     except MalformedError:
         return 0.0
     if len(own) != len(gold):
@@ -333,23 +333,23 @@ def _published(asked: MetricInput, field: str) -> float:
     return 1.0
 
 
-def published_outputs(asked: MetricInput) -> float:
+def published_outputs(metric_input: MetricInput) -> float:
     """Whether the cells have the same types, and code cells have the same stored outputs."""
-    return _published(asked, "outputs")
+    return _published(metric_input, "outputs")
 
 
-def published_cells(asked: MetricInput) -> float:
+def published_cells(metric_input: MetricInput) -> float:
     """Whether the cells have the same types and the same text."""
-    return _published(asked, "source")
+    return _published(metric_input, "source")
 
 
-def _both(asked: MetricInput) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _both(metric_input: MetricInput) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     try:
-        gold = _cells(asked.bytes_of_gold)
+        gold = _cells(metric_input.bytes_of_gold)
     except MalformedError as error:
         raise PublishedError("NotebookError", str(error), Side.GOLD) from error
     try:
-        return gold, _cells(asked.answer or b"")
+        return gold, _cells(metric_input.answer or b"")
     except MalformedError as error:
         raise UnreadableAnswerError(str(error)) from error
 
@@ -381,21 +381,21 @@ def _without_ends(pieces: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in "".join(pieces).rstrip().split("\n"))
 
 
-def right_outputs(asked: MetricInput) -> Mismatch | None:
+def right_outputs(metric_input: MetricInput) -> Mismatch | None:
     """Returns the first difference between the outputs of the code cells."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]
-                 for cells in _both(asked))  # fmt: skip
+                 for cells in _both(metric_input))  # fmt: skip
     return _first(gold, own, "code cell")
 
 
-def right_cells(asked: MetricInput) -> Mismatch | None:
+def right_cells(metric_input: MetricInput) -> Mismatch | None:
     """Returns the first difference in the types or text of cells, ignoring blanks at the end."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return MISSING
     gold, own = ([[cell.get("cell_type"), str(cell["source"]).rstrip()] for cell in cells]
-                 for cells in _both(asked))  # fmt: skip
+                 for cells in _both(metric_input))  # fmt: skip
     return _first(gold, own, "cell")
 
 

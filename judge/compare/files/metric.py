@@ -10,7 +10,7 @@ from judge.compare.published.spider2v.compare_table import Evaluator
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import SealedFiles
 
-MAX_BYTES = 32 << 20
+MAX_BYTES = 32 << 20  # of a text file that is compared
 
 
 class UnreadableAnswerError(Exception):

@@ -20,12 +20,12 @@ FAIL = "FAIL"
 """The right answer to a task that cannot be done."""
 
 
-def _published_infeasible(asked: MetricInput) -> float:
-    return float(asked.text == FAIL)
+def _published_infeasible(metric_input: MetricInput) -> float:
+    return float(metric_input.text == FAIL)
 
 
-def _right_infeasible(asked: MetricInput) -> Mismatch | None:
-    given = (asked.text or "").strip()
+def _right_infeasible(metric_input: MetricInput) -> Mismatch | None:
+    given = (metric_input.text or "").strip()
     return None if given == FAIL else Mismatch(FAIL, given[:200] or None, "the task cannot be done")
 
 
@@ -52,7 +52,7 @@ RULES_FROM_TASK = {
 NAME = "metrics"
 _OPTIONS = ("metrics", "conj", "evaluator")
 _FIELDS = ("func", "result", "gold", "expected", "options")
-_MAX_METRICS = 100
+_MAX_METRICS = 100  # of a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _call(given: object, number: int) -> MetricCall:
     )
 
 
-def asks_signal(options: Mapping[str, object]) -> bool:
+def expects_signal(options: Mapping[str, object]) -> bool:
     """Whether the answer is a signal, as given at a desktop, instead of a file."""
     given = options.get("metrics")
     metrics = given if isinstance(given, list | tuple) else ()

@@ -31,7 +31,7 @@ from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import SealedFiles, UnreadableFileError
 from judge.errors import RecalcError
 
-_MAX_COMPARED = 32_768
+_MAX_UNEQUAL_SCORE = 1 - 1 / 32_768  # texts that differ never get the score 1
 
 
 @functools.cache
@@ -80,60 +80,65 @@ def read_pages(
     return files.read_file("pypdf", library + data, options)
 
 
-def _read(asked: MetricInput, data: bytes, side: Side, *, texts: bool = True) -> Mapping[str, Any]:
+def _read(
+    metric_input: MetricInput, data: bytes, side: Side, *, texts: bool = True
+) -> Mapping[str, Any]:
     try:
-        return read_pages(asked.files, data, with_text=texts)
+        return read_pages(metric_input.files, data, with_text=texts)
     except UnreadableFileError as error:
         if side is Side.GOLD:
             raise PublishedError("PdfReadError", str(error), side) from error
         raise UnreadableAnswerError(str(error)) from error
 
 
-def published_pages(asked: MetricInput) -> float:
+def published_pages(metric_input: MetricInput) -> float:
     """Compares the number of pages with the number in the task."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return 0.0
-    rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
+    rule = {"method": metric_input.rule("relation"), "ref": metric_input.rule("ref_value")}
     try:
-        count = _read(asked, asked.answer, Side.ANSWER, texts=False)["pages"]
+        count = _read(metric_input, metric_input.answer, Side.ANSWER, texts=False)["pages"]
     except UnreadableAnswerError as error:
         raise PublishedError("PdfReadError", str(error), Side.ANSWER) from error
     return float(matches(count, rule))
 
 
-def right_pages(asked: MetricInput) -> Mismatch | None:
+def right_pages(metric_input: MetricInput) -> Mismatch | None:
     """Compares the number of pages with the number in the task."""
-    rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
-    if asked.answer is None:
+    rule = {"method": metric_input.rule("relation"), "ref": metric_input.rule("ref_value")}
+    if metric_input.answer is None:
         return MISSING
-    count = _read(asked, asked.answer, Side.ANSWER, texts=False)["pages"]
+    count = _read(metric_input, metric_input.answer, Side.ANSWER, texts=False)["pages"]
     if matches(count, rule):
         return None
     return Mismatch(f"{rule['method']} {rule['ref']}", count, "number of pages")
 
 
-def published_pdfs(asked: MetricInput) -> float:
+def published_pdfs(metric_input: MetricInput) -> float:
     """Returns how similar the text of both files is, from 0 to 1."""
-    if asked.answer is None:
+    if metric_input.answer is None:
         return 0.0
     try:
         texts = [
-            "".join(_read(asked, data, side)["texts"]).strip()
-            for data, side in ((asked.answer, Side.ANSWER), (asked.bytes_of_gold, Side.GOLD))
+            "".join(_read(metric_input, data, side)["texts"]).strip()
+            for data, side in (
+                (metric_input.answer, Side.ANSWER),
+                (metric_input.bytes_of_gold, Side.GOLD),
+            )
         ]
     except (UnreadableAnswerError, PublishedError):
         return 0.0
     if texts[0] == texts[1]:
         return 1.0
-    return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MAX_COMPARED)
+    return min(ratio(texts[0], texts[1]) / 100, _MAX_UNEQUAL_SCORE)
 
 
-def right_pdfs(asked: MetricInput) -> Mismatch | None:
+def right_pdfs(metric_input: MetricInput) -> Mismatch | None:
     """Compares the words of each page, in order."""
-    gold = _read(asked, asked.bytes_of_gold, Side.GOLD)
-    if asked.answer is None:
+    gold = _read(metric_input, metric_input.bytes_of_gold, Side.GOLD)
+    if metric_input.answer is None:
         return MISSING
-    own = _read(asked, asked.answer, Side.ANSWER)
+    own = _read(metric_input, metric_input.answer, Side.ANSWER)
     pages = [[" ".join(text.split()) for text in pdf["texts"]] for pdf in (gold, own)]
     return first_difference(pages[0], pages[1], "page")
 

@@ -22,10 +22,10 @@ from judge.compare.values.rules import (
     evaluate,
 )
 
-_USUAL_TOLERANCE = 0.00001
+_USUAL_TOLERANCE = 0.00001  # absolute, if the suite states none
 _RELATIVE_TOLERANCE = 0.001
-_LIST_TOLERANCE = 1e-4
-_NAMED_TOLERANCE = 1e-6
+_LIST_TOLERANCE = 1e-4  # absolute, for items of lists
+_NAMED_TOLERANCE = 1e-6  # absolute, of InfiAgent-DABench
 _NUMBER = re.compile(r"[-+]?\d*\.\d+|\d+")
 
 

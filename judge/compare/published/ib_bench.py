@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.compare.checklists.items import Outcome, broken, not_judged
-from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import (
     WORKBOOK_SUFFIXES,
     MissingError,
@@ -33,7 +33,6 @@ from judge.workbook.reader import Workbook
 
 MATCH_TYPES = ("substring_one_of", "regex_pattern", "excel_cell_value", "excel_formatting")
 
-_MAX_CELLS = 1_000_000
 _COLOURS: Mapping[str, tuple[str, Sequence[int]]] = {
     "blue": ("0000FF", (4, 5)),
     "green": ("00FF00", (6, 9)),
@@ -226,7 +225,7 @@ def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int
     return written.get("theme") in {str(theme) for theme in themes}
 
 
-_MAX_LEAVES = 100_000
+_MAX_LEAVES = 100_000  # values of a reply that are searched
 
 
 def _names(workspace: Workspace) -> list[str]:
@@ -268,7 +267,7 @@ def _shown(criterion: Mapping[str, object]) -> ItemDetails:
     return ItemDetails(criterion.get("accepted_values") or criterion.get("valid_patterns"))
 
 
-# -- as it is meant: texts -------------------------------------------------------------------------
+# -- as intended: texts -------------------------------------------------------------------------
 
 
 def leaves(value: object) -> Iterator[str]:
@@ -343,7 +342,7 @@ def _matches(
     return not patterns or any(bool(search(pattern, text, re.IGNORECASE)) for pattern in patterns)
 
 
-# -- as it is meant: workbooks ---------------------------------------------------------------------
+# -- as intended: workbooks ---------------------------------------------------------------------
 
 
 def _model(criterion: Mapping[str, object], workspace: Workspace) -> tuple[OpenBook, bool]:
@@ -403,7 +402,7 @@ _HUES: Mapping[str, tuple[float, float]] = {
 }
 """Colour of the convention -> range of hues, in degrees."""
 
-_MIN_SATURATION = 0.35
+_MIN_SATURATION = 0.35  # from 0 to 1; paler colours look grey
 
 
 def is_colour(digits: str | None, colour: str) -> bool:
@@ -448,12 +447,12 @@ def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Ou
         if colour and not is_colour(workbook.style(cell.style).font_color, colour):
             place = f"{sheet}!{cell_name(cell.row, cell.column)}"
             shown = ItemDetails(colour, workbook.style(cell.style).font_color, place)
-            return as_meant(official, shown, _cause(cell, workbook), right=False)
+            return as_intended(official, shown, _cause(cell, workbook), right=False)
     wrong = next((cell for cell in cells if colour_fault(cell, workbook)), None)
     fault = "B10" if not is_first else "B11"
     if wrong is not None:
         fault = _cause(wrong, workbook)
-    return as_meant(official, _shown(criterion), fault, right=True)
+    return as_intended(official, _shown(criterion), fault, right=True)
 
 
 def _cause(cell: Cell, workbook: Workbook) -> str:
@@ -479,15 +478,15 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
         right, fault = _text_outcome(criterion, reply)
         part = reply.get(str(criterion.get("id")))
         shown = replace(_shown(criterion), found=part)
-        return as_meant(official, shown, fault, right=right)
+        return as_intended(official, shown, fault, right=right)
     if kind == "excel_formatting":
-        meant = _format_outcome(criterion, workspace)
+        intended = _format_outcome(criterion, workspace)
     else:
         shown, right, fault = _cell_outcome(criterion, workspace)
-        meant = as_meant(official, shown, fault, right=right)
-    if meant.share >= 1 and meant.fault and not reply:
-        return replace(meant, fault="B11")
-    return meant
+        intended = as_intended(official, shown, fault, right=right)
+    if intended.share >= 1 and intended.fault and not reply:
+        return replace(intended, fault="B11")
+    return intended
 
 
 def _in_words(check: object) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from judge.compare.checklists.file_items import events_of, moment, numbers_in, text_of_document
 from judge.compare.checklists.items import Outcome, State, broken
-from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
 from judge.compare.rules.book import text_of
@@ -24,7 +24,7 @@ from judge.workbook.reader import open_workbook
 
 _GOLDS = "../../../../reference/"
 _NO_OVERLAP = "evaluate_calendar_no_overlap"
-_RELATIVE = 1e-9
+_ROUNDING_ERROR = 1e-9  # relative
 
 Arguments = Mapping[str, object]
 
@@ -68,15 +68,15 @@ def _path(arguments: Arguments, name: str = "") -> str:
     return posixpath.normpath(str(written)) if written else ""
 
 
-# -- as it is meant --------------------------------------------------------------------------------
+# -- as intended --------------------------------------------------------------------------------
 
-Meant = tuple[bool, str]
+Intended = tuple[bool, str]
 """What a check should have returned, and the fault that explains a difference."""
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:
     function, arguments = _parts(check)
-    decide = _MEANT.get(function)
+    decide = _INTENDED.get(function)
     official = _official(check, workspace)
     if decide is None:
         return official
@@ -89,7 +89,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
         right, fault, shown = False, "F10", replace(shown, detail=str(error))
     except WorkbookError as error:
         right, fault, shown = False, "F10", replace(shown, detail=error.message)
-    return as_meant(official, shown, fault, right=right)
+    return as_intended(official, shown, fault, right=right)
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -103,7 +103,9 @@ def same_value(value: CellValue, text: str) -> bool:
     numbers = numbers_in(stated)
     bare = re.fullmatch(r"[-+$€£(]*\d[\d,.]*[)%]?", stated)
     return (
-        bare is not None and len(numbers) == 1 and abs(numbers[0] - value) <= abs(value) * _RELATIVE
+        bare is not None
+        and len(numbers) == 1
+        and abs(numbers[0] - value) <= abs(value) * _ROUNDING_ERROR
     )
 
 
@@ -154,7 +156,7 @@ def _cells(
     return False, True, computed
 
 
-def _cell_value(arguments: Arguments, workspace: Workspace) -> Meant:
+def _cell_value(arguments: Arguments, workspace: Workspace) -> Intended:
     right, in_front, computed = _cells(
         arguments, workspace, lambda value, match: same_value(value, str(match.get("value")))
     )
@@ -163,7 +165,7 @@ def _cell_value(arguments: Arguments, workspace: Workspace) -> Meant:
     return right, "F1"
 
 
-def _comparator(arguments: Arguments, workspace: Workspace) -> Meant:
+def _comparator(arguments: Arguments, workspace: Workspace) -> Intended:
     def fits(value: CellValue, match: Mapping[str, object]) -> bool:
         listed = officebench.listed_values(str(match.get("comparator")))
         return any(same_value(value, str(part)) for part in listed)
@@ -231,7 +233,7 @@ def _all_there(texts: Iterable[str], words: Sequence[str]) -> bool:
     return all(any(has_word(text, word) for text in listed) for word in words)
 
 
-def _contain(arguments: Arguments, workspace: Workspace) -> Meant:
+def _contain(arguments: Arguments, workspace: Workspace) -> Intended:
     texts, fault = _lines(arguments, workspace)
     right = _all_there(texts, _keywords(arguments))
     if fault == "F7" and right and arguments.get("doc_type") == "xlsx":
@@ -245,7 +247,7 @@ def _contain(arguments: Arguments, workspace: Workspace) -> Meant:
     return right, fault
 
 
-def _not_contain(arguments: Arguments, workspace: Workspace) -> Meant:
+def _not_contain(arguments: Arguments, workspace: Workspace) -> Intended:
     right, fault = _contain(arguments, workspace)
     return not right, fault
 
@@ -253,7 +255,7 @@ def _not_contain(arguments: Arguments, workspace: Workspace) -> Meant:
 # -- whole files -----------------------------------------------------------------------------------
 
 
-def _exact_match(arguments: Arguments, workspace: Workspace) -> Meant:
+def _exact_match(arguments: Arguments, workspace: Workspace) -> Intended:
     path, gold = _path(arguments), str(arguments.get("expected_file"))
     if gold.startswith(_GOLDS):
         data = workspace.golds.get(posixpath.basename(gold))
@@ -277,7 +279,7 @@ def _exact_match(arguments: Arguments, workspace: Workspace) -> Meant:
 
 def _alike(value: CellValue, expected: CellValue) -> bool:
     if isinstance(value, int | float) and isinstance(expected, int | float):
-        return abs(value - expected) <= abs(expected) * _RELATIVE
+        return abs(value - expected) <= abs(expected) * _ROUNDING_ERROR
     return value == expected or (value or None) == (expected or None)
 
 
@@ -305,11 +307,11 @@ def _no_overlap(
     return all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
 
 
-def _free(arguments: Arguments, workspace: Workspace) -> Meant:
+def _free(arguments: Arguments, workspace: Workspace) -> Intended:
     return _no_overlap(arguments, workspace), "F12"
 
 
-_MEANT: Mapping[str, Callable[[Arguments, Workspace], Meant]] = {
+_INTENDED: Mapping[str, Callable[[Arguments, Workspace], Intended]] = {
     "evaluate_contain": _contain,
     "evaluate_not_contain": _not_contain,
     "evaluate_excel_cell_value": _cell_value,
@@ -317,7 +319,7 @@ _MEANT: Mapping[str, Callable[[Arguments, Workspace], Meant]] = {
     "evaluate_exact_match": _exact_match,
     _NO_OVERLAP: _free,
 }
-"""Function whose published code has a fault -> the function as it is meant."""
+"""Function whose published code has a fault -> the function as intended."""
 
 
 # -- the suite -------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ from judge.workbook.reader import Workbook
 _GRID_ROWS, _GRID_COLUMNS = 50, 26
 """Largest number of rows and columns that ``sheet-data`` and ``range-values`` return."""
 
-_MAX_STEPS = 100_000
-_MAX_SORTED_ROWS = 100_000
+_MAX_STEPS = 100_000  # nodes that are evaluated, those of loops in every turn
+_MAX_SORTED_ROWS = 100_000  # of a column that is read
 
 
 @dataclass(frozen=True)
@@ -369,12 +369,12 @@ def _validation(document: Document, words: Sequence[str]) -> Result:
 
 
 def _conditional_format(document: Document, words: Sequence[str]) -> Result:
-    asked = parse_area(words[0])
+    wanted = parse_area(words[0])
     formats = _sheet_facts(document, words[1]).formats
     return {
-        "match": asked is not None
+        "match": wanted is not None
         and any(
-            area is not None and area.overlaps(asked)
+            area is not None and area.overlaps(wanted)
             for rule in formats
             for area in map(parse_area, rule.places)
         )
@@ -449,7 +449,7 @@ _OPERATORS: Mapping[type, Callable[[Any, Any], object]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
-_MAX_TEXT = 1_000_000
+_MAX_TEXT_CHARS = 1_000_000  # of a string that an expression makes
 
 
 def _no_number(value: object) -> object:
@@ -574,7 +574,7 @@ class Expression:
         else:
             raise ExpressionError("only a few functions are understood")
         value = function(*[self._follow(argument, names) for argument in node.args])
-        if isinstance(value, str) and len(value) > _MAX_TEXT:
+        if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
             raise ExpressionError("the text is too long")
         return value
 

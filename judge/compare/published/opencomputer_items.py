@@ -12,7 +12,13 @@ from dataclasses import replace
 from typing import SupportsIndex
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.suites import NOTHING, ItemDetails, PublishedSuite, as_check, as_meant
+from judge.compare.checklists.suites import (
+    NOTHING,
+    ItemDetails,
+    PublishedSuite,
+    as_check,
+    as_intended,
+)
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, Workspace
 from judge.compare.published import opencomputer
 from judge.compare.published.opencomputer import CellFacts, Document, Expression, ExpressionError
@@ -26,8 +32,8 @@ from judge.workbook.reader import Workbook, open_workbook
 DOCUMENTS = "/home/user/Documents"
 """The folder of the tasks' files."""
 
-_RELATIVE = 1e-9
-_MAX_SORTED_ROWS = 100_000
+_ROUNDING_ERROR = 1e-9  # relative
+_MAX_SORTED_ROWS = 100_000  # of a column that is read
 
 
 def _document(workspace: Workspace) -> Document:
@@ -85,7 +91,7 @@ def _words(check: Mapping[str, object]) -> list[str]:
         return [""]
 
 
-# -- as it is meant --------------------------------------------------------------------------------
+# -- as intended --------------------------------------------------------------------------------
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:
@@ -95,19 +101,19 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
     shown = _shown(written, document)
     if "eval" in written:
         right, fault = _evaluated(written, document)
-        return as_meant(_official(check, workspace), shown, fault, right=right)
+        return as_intended(_official(check, workspace), shown, fault, right=right)
     if name == "check-calc-pref":
         return replace(
             not_judged("a preference of the desktop, which no output file records"), fault="O10"
         )
-    decide = _MEANT.get(name)
+    decide = _INTENDED.get(name)
     if decide is None:
         return _official(check, workspace)
     try:
         right, fault = decide(document, words)
     except (PublishedError, WorkbookError) as error:
         right, fault, shown = False, "", replace(shown, detail=str(error))
-    return as_meant(_official(check, workspace), shown, fault, right=right)
+    return as_intended(_official(check, workspace), shown, fault, right=right)
 
 
 def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[object, CellFacts]:
@@ -136,7 +142,9 @@ def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
     if isinstance(actual, str):
         return False, "O7"
     half_unit = 0.5 * 10.0 ** -_decimals(words[1]) if "." in words[1] else 0.0
-    near = abs(actual - expected) <= max(half_unit * (1 + _RELATIVE), abs(expected) * _RELATIVE)
+    near = abs(actual - expected) <= max(
+        half_unit * (1 + _ROUNDING_ERROR), abs(expected) * _ROUNDING_ERROR
+    )
     return near, "O3" if isinstance(cell.value, str) else "O1"
 
 
@@ -153,8 +161,8 @@ def _decimals(text: str) -> int:
 
 def _named_range(document: Document, words: list[str]) -> tuple[bool, str]:
     """Whether the file defines a name whose reference contains a string."""
-    asked, inside = words[0].casefold(), words[1].casefold()
-    names = [name for name in document.facts().names if name.name.casefold() == asked]
+    wanted, inside = words[0].casefold(), words[1].casefold()
+    names = [name for name in document.facts().names if name.name.casefold() == wanted]
     return any(inside in name.refers_to.casefold() for name in names), "O2"
 
 
@@ -191,14 +199,14 @@ def _typed(value: float | str) -> tuple[int, float, str]:
     return (1, 0.0, value.casefold()) if isinstance(value, str) else (0, value, "")
 
 
-Meant = Callable[[Document, list[str]], tuple[bool, str]]
-_MEANT: Mapping[str, Meant] = {
+Intended = Callable[[Document, list[str]], tuple[bool, str]]
+_INTENDED: Mapping[str, Intended] = {
     "check-autofilter": _autofilter,
     "check-cell-value": _cell_value,
     "check-column-sorted": _sorted,
     "check-named-range": _named_range,
 }
-"""Command whose published code has a fault -> the command as meant, with the fault's number."""
+"""Command whose published code has a fault -> the command as intended, with the fault's number."""
 
 
 # -- expressions -----------------------------------------------------------------------------------
@@ -261,15 +269,15 @@ def _evaluated(check: Mapping[str, object], document: Document) -> tuple[bool, s
     if result.get("type") == "empty":
         return False, "O4"
     formula = result.get("formula")
-    meant = dict(result)
+    intended = dict(result)
     if result.get("type") == "formula" and isinstance(result.get("value"), str):
         value, _ = _plain_value(document, words[0], words[1] if len(words) > 1 else "")
         if isinstance(value, int | float):
-            meant["value"] = value
-    by_value = _holds(check, meant)
+            intended["value"] = value
+    by_value = _holds(check, intended)
     if isinstance(formula, str):
-        meant["formula"] = FormulaText.of(formula)
-    right = _holds(check, meant)
+        intended["formula"] = FormulaText.of(formula)
+    right = _holds(check, intended)
     return right, "O5" if right != by_value else "O3"
 
 

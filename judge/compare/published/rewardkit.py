@@ -80,37 +80,37 @@ def _text(files: Files, path: str) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _exists(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    path = str(asked["path"]).removeprefix("./").rstrip("/")
+def _exists(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    path = str(arguments["path"]).removeprefix("./").rstrip("/")
     return float(path in files or any(name.startswith(f"{path}/") for name in files))
 
 
-def _not_exists(files: Files, asked: Mapping[str, Any], steps: Steps) -> float:
-    return 1.0 - _exists(files, asked, steps)
+def _not_exists(files: Files, arguments: Mapping[str, Any], steps: Steps) -> float:
+    return 1.0 - _exists(files, arguments, steps)
 
 
-def _contains(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    text = _text(files, asked["path"])
-    return float(text is not None and asked["text"] in text)
+def _contains(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, arguments["path"])
+    return float(text is not None and arguments["text"] in text)
 
 
-def _contains_regex(files: Files, asked: Mapping[str, Any], steps: Steps) -> float:
-    text = _text(files, asked["path"])
-    return float(text is not None and search(asked["pattern"], text[:1_000_000], 0, steps))
+def _contains_regex(files: Files, arguments: Mapping[str, Any], steps: Steps) -> float:
+    text = _text(files, arguments["path"])
+    return float(text is not None and search(arguments["pattern"], text[:1_000_000], 0, steps))
 
 
-def _matches(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    text = _text(files, asked["path"])
-    return float(text is not None and text.strip() == str(asked["expected"]).strip())
+def _matches(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, arguments["path"])
+    return float(text is not None and text.strip() == str(arguments["expected"]).strip())
 
 
-def _equal(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    first, second = _text(files, asked["path1"]), _text(files, asked["path2"])
+def _equal(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    first, second = _text(files, arguments["path1"]), _text(files, arguments["path2"])
     return float(first is not None and second is not None and first.strip() == second.strip())
 
 
-def _ratio(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    text, expected = _text(files, asked["path"]), str(asked["expected"]).strip()
+def _ratio(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    text, expected = _text(files, arguments["path"]), str(arguments["expected"]).strip()
     if text is None:
         return 0.0
     text = text.strip()
@@ -130,60 +130,60 @@ def _document(files: Files, path: str) -> Any:
         raise PublishedError("RecursionError", "nested too deep", Side.ANSWER) from error
 
 
-def _json_key(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+def _json_key(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
     try:
-        document = _document(files, asked["path"])
+        document = _document(files, arguments["path"])
     except ValueError:
         return 0.0
-    if not isinstance(document, dict) or asked["key"] not in document:
+    if not isinstance(document, dict) or arguments["key"] not in document:
         return 0.0
-    return float(document[asked["key"]] == asked["expected"])
+    return float(document[arguments["key"]] == arguments["expected"])
 
 
-def _json_path(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+def _json_path(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
     try:
-        value = _document(files, asked["path"])
-        for step in str(asked["json_path"]).split("."):
+        value = _document(files, arguments["path"])
+        for step in str(arguments["json_path"]).split("."):
             if not isinstance(value, dict | list):
                 return 0.0
             value = value[step] if isinstance(value, dict) else value[int(step)]
     except (KeyError, IndexError, TypeError, ValueError):
         return 0.0
-    return float(value == asked["expected"])
+    return float(value == arguments["expected"])
 
 
-def _csv_cell(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    text = _text(files, asked["path"])
+def _csv_cell(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, arguments["path"])
     if text is None:
         return 0.0
-    row, column = asked["row"], asked["col"]
+    row, column = arguments["row"], arguments["col"]
     try:
         if isinstance(column, str):
             for number, named in enumerate(csv.DictReader(io.StringIO(text, newline=""))):
                 if number == row:
-                    return float(named.get(column) == asked["expected"])
+                    return float(named.get(column) == arguments["expected"])
             return 0.0
         for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""))):
             if number == row:
-                return float(column < len(cells) and cells[column] == asked["expected"])
+                return float(column < len(cells) and cells[column] == arguments["expected"])
     except (csv.Error, IndexError):
         pass
     return 0.0
 
 
-def _xlsx_cell(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
-    data = files.get(str(asked["path"]).removeprefix("./"))
+def _xlsx_cell(files: Files, arguments: Mapping[str, Any], _: Steps) -> float:
+    data = files.get(str(arguments["path"]).removeprefix("./"))
     if data is None:
         return 0.0
     try:
         workbook = open_workbook(data)
-        value = _stored(workbook, asked.get("sheet"), str(asked["cell"]))
+        value = _stored(workbook, arguments.get("sheet"), str(arguments["cell"]))
     except WorkbookError as error:
         raise PublishedError("BadZipFile", error.message, Side.ANSWER) from error
     except KeyError:
         return 0.0
     shown = value.code if isinstance(value, ErrorValue) else value
-    return float(shown == asked["expected"])
+    return float(shown == arguments["expected"])
 
 
 def _stored(workbook: Workbook, sheet: str | None, cell: str) -> CellValue:

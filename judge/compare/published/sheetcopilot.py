@@ -75,7 +75,7 @@ class OfficialJudge:
 
     # -- cells -----------------------------------------------------------------------------------
 
-    def _cells(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+    def _cells(self, number: int, gold: Tab, answer: Tab, required: Sequence[str]) -> None:
         first, second = self._gold.sheet(gold), self._answer.sheet(answer)
         rows, columns = first.table_size
         if (rows, columns) != second.table_size:
@@ -112,7 +112,7 @@ class OfficialJudge:
             free.remove(match)
             for row in range(1, rows + 1, _STEP if rows > _MANY_ROWS else 1):
                 keys = cell_key(row, column), cell_key(row, match)
-                if self._cell(number, answer.name, (first, second), keys, asked):
+                if self._cell(number, answer.name, (first, second), keys, required):
                     return
 
     def _cell(
@@ -121,11 +121,11 @@ class OfficialJudge:
         sheet: str,
         sides: tuple[SheetCells, SheetCells],
         keys: tuple[int, int],
-        asked: Sequence[str],
+        required: Sequence[str],
     ) -> bool:
         """Returns whether a pair of cells differs; the first such pair ends the comparison."""
         first, second = sides
-        if "values" in asked and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
+        if "values" in required and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
             missing = second.not_calculated.get(keys[1]) or first.not_calculated.get(keys[0])
             shown_values = Evidence(
                 shown(first.values.get(keys[0])), shown(second.values.get(keys[1])), where(keys[1])
@@ -133,7 +133,7 @@ class OfficialJudge:
             self._differences.add((number, "cells", "values"), sheet, shown_values, missing=missing)
             return True
         looks = first.look(keys[0]), second.look(keys[1])
-        if "formatting" in asked:
+        if "formatting" in required:
             name = differing_field(*looks, FIELDS, rounded=False)
             if name is not None:
                 shown_values = Evidence(
@@ -147,7 +147,7 @@ class OfficialJudge:
             shown_values = Evidence(*classes, f"number format of {where(keys[1])}")
             self._differences.add((number, "cells", "formatting"), sheet, shown_values)
             return True
-        if "hyperlink" in asked:
+        if "hyperlink" in required:
             links = first.links.get(keys[0], ()), second.links.get(keys[1], ())
             if links[0] != links[1]:
                 shown_values = Evidence(list(links[0]), list(links[1]), where(keys[1]))
@@ -157,18 +157,18 @@ class OfficialJudge:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def _charts(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+    def _charts(self, number: int, gold: Tab, answer: Tab, required: Sequence[str]) -> None:
         first, second = charts_of(self._gold, gold), charts_of(self._answer, answer)
         if len(first) != len(second):
             shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "charts", "count"), answer.name, shown_values)
             return
-        failed = [[_chart_fails(a, b, asked) for b in second] for a in first]
+        failed = [[_chart_fails(a, b, required) for b in second] for a in first]
         # Pairs are counted, so that two equal charts give four and are never accepted.
         matching = sum(not value for line in failed for value in line)
         if matching != len(first):
             names = [failure for line in failed for failure in line if failure is not None]
-            name = names[0] if names else asked[0]
+            name = names[0] if names else required[0]
             shown_values = Evidence(
                 [str(chart) for chart in first],
                 [str(chart) for chart in second],
@@ -176,13 +176,13 @@ class OfficialJudge:
             )
             self._differences.add((number, "charts", name), answer.name, shown_values)
 
-    def _pivots(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+    def _pivots(self, number: int, gold: Tab, answer: Tab, required: Sequence[str]) -> None:
         first, second = pivots_of(self._gold, gold), pivots_of(self._answer, answer)
         if len(first) != len(second):
             shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "pivot_tables", "count"), answer.name, shown_values)
             return
-        results = [_pivot_fails(a, b, asked) for a in first for b in second]
+        results = [_pivot_fails(a, b, required) for a in first for b in second]
         failed = [result for result in results if result is not None]
         if failed and len(failed) == len(results):  # one matching pair is enough
             shown_values = Evidence(
@@ -217,18 +217,18 @@ class OfficialJudge:
                 self._differences.add(position, answer.name, shown_values)
                 return
 
-    def _conditions(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+    def _conditions(self, number: int, gold: Tab, answer: Tab, required: Sequence[str]) -> None:
         first, second = rules_of(self._gold, gold), rules_of(self._answer, answer)
         if len(first) != len(second):
             shown_values = Evidence(len(first), len(second))
             self._differences.add((number, "format_conditions", "count"), answer.name, shown_values)
             return
-        failed = [_rule_fails(a, b, asked) for a in first for b in second]
+        failed = [_rule_fails(a, b, required) for a in first for b in second]
         if not failed or not all(failed):
             return  # no rules at all, or one matching pair, is enough
         # With one pair, only the board's properties count; with several, that no pair agrees.
         names = (
-            [failure for failure in failed[0] if failure in asked]
+            [failure for failure in failed[0] if failure in required]
             if len(failed) == 1
             else failed[0]
         )
@@ -336,7 +336,7 @@ def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
 # -- what fails -----------------------------------------------------------------------------------
 
 
-def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> str | None:
+def _chart_fails(gold: ChartView, answer: ChartView, required: Sequence[str]) -> str | None:
     """Returns the first property that the board requires and that differs between two charts."""
     checks: Mapping[str, bool] = {
         "chart_type": gold.types == answer.types,
@@ -345,9 +345,9 @@ def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> st
         "axes": gold.axes == answer.axes,
     }
     for name, same in checks.items():
-        if name in asked and not same:
+        if name in required and not same:
             return name
-    if ("series" in asked or "trendlines" in asked) and not _series_agree(gold, answer):
+    if ("series" in required or "trendlines" in required) and not _series_agree(gold, answer):
         return "series"
     return None
 
@@ -365,32 +365,32 @@ def _series_agree(gold: ChartView, answer: ChartView) -> bool:
     return not left
 
 
-def _pivot_fails(gold: PivotView, answer: PivotView, asked: Sequence[str]) -> str | None:
-    if "source" in asked and gold.written != answer.written:
+def _pivot_fails(gold: PivotView, answer: PivotView, required: Sequence[str]) -> str | None:
+    if "source" in required and gold.written != answer.written:
         return "source"
-    if "filters" in asked and gold.fields != answer.fields:
+    if "filters" in required and gold.fields != answer.fields:
         return "filters"
-    if "rows" in asked and not axes_agree(gold, answer):
+    if "rows" in required and not axes_agree(gold, answer):
         return "rows"
-    if "values" in asked and not set(gold.data) <= set(answer.data):
+    if "values" in required and not set(gold.data) <= set(answer.data):
         return "values"
     return None
 
 
-def _rule_fails(gold: RuleView, answer: RuleView, asked: Sequence[str]) -> list[str]:
+def _rule_fails(gold: RuleView, answer: RuleView, required: Sequence[str]) -> list[str]:
     """Returns the properties that differ between two rules, as the published code names them."""
     failures = []
     if gold.formulas[:1] != answer.formulas[:1]:
         failures.append("formula1")  # whether or not the board requires it
-    if "color" in asked and not _colours_agree(gold.color, answer.color):
+    if "color" in required and not _colours_agree(gold.color, answer.color):
         failures.append("color")
-    if "fill_color" in asked and not _colours_agree(gold.fill, answer.fill):
+    if "fill_color" in required and not _colours_agree(gold.fill, answer.fill):
         # A fill on one side only is recorded as a text colour.
         failures.append("fill_color" if gold.fill and answer.fill else "color")
     failures.extend(
         name
         for name in ("bold", "italic", "underline")
-        if name in asked and getattr(gold, name) != getattr(answer, name)
+        if name in required and getattr(gold, name) != getattr(answer, name)
     )
     return failures
 

@@ -45,7 +45,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 
-_TOLERANCE = 0.01
+_TOLERANCE = 0.01  # relative, or absolute next to zero
 _ERRORS = frozenset({"#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#N/A", "#NUM!"})
 
 
@@ -469,7 +469,7 @@ class _RangeCells:
 
     @cached_property
     def coloured(self) -> Mapping[int, str]:
-        """The cells that may differ in colour from the first font, with their colour."""
+        """Colours of cells that do not have the first font, whose colour all other cells have."""
         colours: dict[int, str] = {}
         coloured: dict[int, str] = {}
         # A stored cell has the font of its format; a cell that is not stored has the first font.

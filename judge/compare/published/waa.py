@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judge.compare.checklists.items import Outcome, State
-from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book
@@ -44,7 +44,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
     judge = StandardJudge(answer, gold, workspace.compute, workspace.origin)
     differences = judge.differences([rule])
     detail = differences[0].detail if differences else ""
-    return as_meant(official, ItemDetails(detail=detail), "W2", right=not differences)
+    return as_intended(official, ItemDetails(detail=detail), "W2", right=not differences)
 
 
 def _in_words(check: object) -> str:

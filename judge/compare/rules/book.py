@@ -150,8 +150,8 @@ def sheet_named(index: object, answer: Book, gold: Book | None) -> SheetRef:
     raise PublishedError("ValueError", f"unrecognized sheet {index!r}", Side.RULES)
 
 
-_MAX_BYTES = 32 << 20
-_MAX_FILES = 200
+_MAX_BYTES = 32 << 20  # of a text file next to the workbook
+_MAX_FILES = 200  # next to a workbook
 
 
 def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
@@ -198,7 +198,7 @@ def _lines(data: bytes) -> list[str] | None:
         return None
 
 
-_RELATIVE = 1e-9
+_RELATIVE_TOLERANCE = 1e-9  # only rounding errors are ignored
 _DAYS = 1e-6
 """Serial numbers this close are the same time; it is about a tenth of a second."""
 
@@ -285,7 +285,7 @@ def values_agree(expected: CellValue, actual: CellValue, decimals: int) -> bool:
     gap = abs(first - second)
     if not isinstance(expected, int | float) or not isinstance(actual, int | float):
         return gap <= _DAYS
-    if first == second or gap <= _RELATIVE * max(abs(first), abs(second)):
+    if first == second or gap <= _RELATIVE_TOLERANCE * max(abs(first), abs(second)):
         return True
     return gap <= 0.5 * 10.0 ** -max(-300, min(decimals, 300))
 

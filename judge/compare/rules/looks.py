@@ -128,7 +128,7 @@ def check_property(name: str) -> None:
 def differing_looks(
     expected: WholeLooks,
     actual: WholeLooks,
-    asked: Sequence[str],
+    property_names: Sequence[str],
     *,
     compute: Compute,
     origin: Origin,
@@ -144,13 +144,13 @@ def differing_looks(
         RecalcError: an engine cannot be started.
     """
     return {
-        **differing_formats(expected, actual, asked),
-        **_conditional(expected, actual, asked, compute, origin),
+        **differing_formats(expected, actual, property_names),
+        **_conditional(expected, actual, property_names, compute, origin),
     }
 
 
 def differing_formats(
-    expected: WholeLooks, actual: WholeLooks, asked: Sequence[str]
+    expected: WholeLooks, actual: WholeLooks, property_names: Sequence[str]
 ) -> dict[str, str]:
     """Compares without conditional formats, because these may need computed formulas.
 
@@ -158,19 +158,19 @@ def differing_formats(
         PublishedError: there is no such property.
         WorkbookError: a workbook is broken or over a limit.
     """
-    for name in asked:
+    for name in property_names:
         check_property(name)
     details: dict[int, str] = {}
     keys = expected.filled | actual.filled | expected.styles.keys() | actual.styles.keys()
-    if "merge" in asked:
+    if "merge" in property_names:
         keys |= expected.merged | actual.merged
     compared: dict[tuple[int, int, bool], str] = {}
     for key in sorted(keys):
         shows = key in expected.filled and key in actual.filled
         pair = expected.styles.get(key, 0), actual.styles.get(key, 0), shows
         if pair not in compared:
-            compared[pair] = _compared(expected, actual, key, asked, shows=shows)
-        detail = compared[pair] + _own_of_cell(expected, actual, key, asked, shows=shows)
+            compared[pair] = _compared(expected, actual, key, property_names, shows=shows)
+        detail = compared[pair] + _own_of_cell(expected, actual, key, property_names, shows=shows)
         if detail:
             details[key] = detail
     return {
@@ -179,21 +179,26 @@ def differing_formats(
 
 
 def _compared(
-    expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
+    expected: WholeLooks,
+    actual: WholeLooks,
+    key: int,
+    property_names: Sequence[str],
+    *,
+    shows: bool,
 ) -> str:
     """Returns how two cell formats differ in the requested properties."""
     parts: list[str] = []
     first, second = (
         look.book.workbook.style(look.styles.get(key, 0)) for look in (expected, actual)
     )
-    attributes = dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES)
+    attributes = dict.fromkeys(_ATTRIBUTES[name] for name in property_names if name in _ATTRIBUTES)
     parts.extend(
         f"{attribute.replace('_', ' ')}: expected {getattr(first, attribute)}, "
         f"found {getattr(second, attribute)}"
         for attribute in attributes
         if (shows or attribute == "fill") and not attribute_agrees(attribute, first, second)
     )
-    for name in asked:
+    for name in property_names:
         if shows and name in _FONT_TAGS:
             pair = expected.property(name, key), actual.property(name, key)
             if pair[0] != pair[1]:
@@ -202,11 +207,16 @@ def _compared(
 
 
 def _own_of_cell(
-    expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
+    expected: WholeLooks,
+    actual: WholeLooks,
+    key: int,
+    property_names: Sequence[str],
+    *,
+    shows: bool,
 ) -> str:
     """Returns how two cells differ in properties that are not part of their cell format."""
     text = ""
-    for name in asked:
+    for name in property_names:
         if name == "merge" or (name == "hyperlink" and shows):
             pair = expected.property(name, key), actual.property(name, key)
             if pair[0] != pair[1]:
@@ -217,7 +227,7 @@ def _own_of_cell(
 def _conditional(
     expected: WholeLooks,
     actual: WholeLooks,
-    asked: Sequence[str],
+    property_names: Sequence[str],
     compute: Compute,
     origin: Origin,
 ) -> dict[str, str]:
@@ -226,7 +236,9 @@ def _conditional(
     if not any(sheet.tail.rules for sheet in sheets):
         return {}
     used = [window for sheet in sheets if (window := sheet.used_window()) is not None]
-    style = tuple(dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES))
+    style = tuple(
+        dict.fromkeys(_ATTRIBUTES[name] for name in property_names if name in _ATTRIBUTES)
+    )
     if not used or not style:
         return {}
     corner = max(extent.max_row for extent in used), max(extent.max_column for extent in used)

@@ -15,7 +15,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "le", "lt", "ge", "gt")
 }
 _FLAGS = {"A", "ASCII", "I", "IGNORECASE", "M", "MULTILINE", "S", "DOTALL", "X", "VERBOSE", "U"}
-_MAX_SEARCHED = 4096
+_MAX_SEARCHED_CHARS = 4096  # of a value; patterns may be expensive
 
 
 class Places(tuple[str, ...]):
@@ -109,7 +109,7 @@ def _search(method: str, pattern: object, value: object) -> bool:
             f"expected string or bytes-like object, got {type(value).__name__!r}",
         )
     try:
-        return patterns.search(str(pattern), value[:_MAX_SEARCHED], flags)
+        return patterns.search(str(pattern), value[:_MAX_SEARCHED_CHARS], flags)
     except patterns.PatternError as error:
         raise PublishedError("error", str(error), Side.RULES) from error
 
@@ -149,7 +149,7 @@ def places_of(written: object) -> Places:
     return Places(str(text) for text in written) if isinstance(written, list | tuple) else Places()
 
 
-def asked_of(rule: Mapping[str, Any]) -> str:
+def requirement_of(rule: Mapping[str, Any]) -> str:
     """Returns the method of a rule and the value that it compares with, as one string."""
     return f"{rule.get('method')} {rule.get('ref')!r}"
 
@@ -236,7 +236,7 @@ def prepared_text(rule: Mapping[str, Any], text: str) -> str:
 
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
-_MOST = 1000
+_MAX_PAIRED = 1000  # items of a list; each pair is compared
 
 
 def unmatched(
@@ -255,8 +255,8 @@ def unmatched(
     """
     partner: dict[int, int] = {}
     edges = [
-        [index for index, item in enumerate(actual[:_MOST]) if agree(one, item)]
-        for one in expected[:_MOST]
+        [index for index, item in enumerate(actual[:_MAX_PAIRED]) if agree(one, item)]
+        for one in expected[:_MAX_PAIRED]
     ]
 
     def place_for(index: int, tried: set[int]) -> bool:

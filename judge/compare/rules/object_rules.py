@@ -25,10 +25,10 @@ from judge.compare.rules.book import (
 from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.methods import (
     Places,
-    asked_of,
     matches,
     method_holds,
     places_of,
+    requirement_of,
     unmatched,
 )
 from judge.compare.rules.published_error import PublishedError, Side
@@ -42,7 +42,7 @@ from judge.workbook.workbook_parts import Tab
 
 Rows = tuple[Window, ...]
 
-_MAX_RECTANGLES = 2000
+_MAX_RECTANGLES = 2000  # of a list; each pair is compared
 
 
 def cells_of(places: Sequence[str]) -> Rows:
@@ -195,7 +195,7 @@ def chart(judged: Judged, rule: Rule) -> RuleDifference | None:
     return _described(
         judged,
         rule,
-        lambda target, asked: whole.charts(target.book, target.tab, asked),
+        lambda target, property_names: whole.charts(target.book, target.tab, property_names),
         rule.get("chart_props", ()),
     )
 
@@ -205,7 +205,7 @@ def pivot_table(judged: Judged, rule: Rule) -> RuleDifference | None:
     return _described(
         judged,
         rule,
-        lambda target, asked: whole.pivots(target.book, target.tab, asked),
+        lambda target, property_names: whole.pivots(target.book, target.tab, property_names),
         rule.get("pivot_props", ()),
     )
 
@@ -214,12 +214,14 @@ def _described(
     judged: Judged,
     rule: Rule,
     read: Callable[[Target, Sequence[str]], list[whole.DescribedObject]],
-    asked: Sequence[str],
+    property_names: Sequence[str],
 ) -> RuleDifference | None:
     """Matches the objects of both sheets one to one."""
     expected, actual = judged.pair(rule)
     lacking, extra = unmatched(
-        read(expected, asked), read(actual, asked), lambda a, b: a.content == b.content
+        read(expected, property_names),
+        read(actual, property_names),
+        lambda a, b: a.content == b.content,
     )
     if not lacking and not extra:
         return None
@@ -276,7 +278,7 @@ def zoom(judged: Judged, rule: Rule) -> RuleDifference | None:
     zoom = view_of(target.book.facts.tree(target.tab)).zoom
     if matches(zoom, rule):
         return None
-    return RuleDifference(asked_of(rule), zoom, sheet=target.tab.name)
+    return RuleDifference(requirement_of(rule), zoom, sheet=target.tab.name)
 
 
 def data_validation(judged: Judged, rule: Rule) -> RuleDifference | None:

@@ -28,7 +28,7 @@ _PIXELS_PER_CHARACTER = 7
 """Width of a character in the default font, Calibri 11."""
 
 _DEFAULT_WIDTH = 64 / _PIXELS_PER_CHARACTER
-_DEFAULT_HEIGHT = 15.0
+_DEFAULT_HEIGHT = 15.0  # of a row, in points
 
 
 def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] | tuple[None, None]:
@@ -108,7 +108,7 @@ class DescribedObject:
     content: object
 
 
-def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
+def charts(book: Book, tab: Tab, property_names: Sequence[str]) -> list[DescribedObject]:
     """Returns the charts of a sheet: the data of all their parts, and the requested properties.
 
     Raises:
@@ -121,7 +121,10 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
             else "chart",
             (
                 tuple(tuple(map(data_of, plot.series)) for plot in chart.plots),
-                tuple((name, _property(book, tab, chart, name)) for name in sorted(set(asked))),
+                tuple(
+                    (name, _property(book, tab, chart, name))
+                    for name in sorted(set(property_names))
+                ),
             ),
         )
         for chart in book.facts.charts(tab)
@@ -249,7 +252,7 @@ def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
     return None if chosen is None else _title(chosen.title)
 
 
-def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
+def pivots(book: Book, tab: Tab, property_names: Sequence[str]) -> list[DescribedObject]:
     """Returns the pivot tables of a sheet: their source cells, and requested properties by name.
 
     Raises:
@@ -260,7 +263,7 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[DescribedObject]:
             f"pivot table {pivot.name!r}",
             (
                 pivot_source(book, pivot),
-                tuple((name, pivot_property(pivot, name)) for name in sorted(set(asked))),
+                tuple((name, pivot_property(pivot, name)) for name in sorted(set(property_names))),
             ),
         )
         for pivot in book.facts.pivots(tab)

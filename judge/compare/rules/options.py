@@ -30,7 +30,7 @@ METHODS = (
 )
 _RANGE_METHOD = re.compile(r"range\.[te][te]")
 _SEARCH_METHOD = re.compile(r"re(\.[A-Z]+)*")
-_MAX_DECIMALS = 15
+_MAX_DECIMALS = 15  # a float has no more digits
 
 CHART_PROPERTIES = (
     *("type", "title", "legend", "direction", "anchor", "width", "height"),
@@ -217,26 +217,27 @@ def _objects(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> 
     return check
 
 
-def _asked(allowed: Sequence[str]) -> _Check:
+def _requirements(allowed: Sequence[str]) -> _Check:
     """Returns a check for an object: name of a property -> method and reference."""
 
     def check(value: object) -> Iterator[str]:
         if not isinstance(value, Mapping) or not value:
             yield f"must be an object of properties with method and ref, not {_shown(value)}"
             return
-        for name, asked in value.items():
+        for name, requirement in value.items():
             if name not in allowed:
                 yield f"has no property {_shown(name)}; properties: {_listed(allowed)}"
-            elif not isinstance(asked, Mapping) or set(asked) != {"method", "ref"}:
-                yield f"{name}: must be an object with 'method' and 'ref', not {_shown(asked)}"
+            elif not isinstance(requirement, Mapping) or set(requirement) != {"method", "ref"}:
+                shown = _shown(requirement)
+                yield f"{name}: must be an object with 'method' and 'ref', not {shown}"
             else:
-                yield from (f"{name}: {fault}" for fault in _method(asked))
+                yield from (f"{name}: {fault}" for fault in _method(requirement))
 
     return check
 
 
-def _listed_asked(allowed: Sequence[str]) -> _Check:
-    one = _asked(allowed)
+def _list_of_requirements(allowed: Sequence[str]) -> _Check:
+    one = _requirements(allowed)
 
     def check(value: object) -> Iterator[str]:
         if not isinstance(value, list | tuple):
@@ -248,9 +249,9 @@ def _listed_asked(allowed: Sequence[str]) -> _Check:
     return check
 
 
-def _method(asked: Mapping[str, object]) -> Iterator[str]:
+def _method(requirement: Mapping[str, object]) -> Iterator[str]:
     """Yields the faults of a method with its reference."""
-    method, ref = asked["method"], asked["ref"]
+    method, ref = requirement["method"], requirement["ref"]
     if method in _COMPARISONS:
         if isinstance(ref, list | tuple | Mapping):
             yield f"the ref of {method} must be one value, not {_shown(ref)}"
@@ -316,13 +317,13 @@ RULE_CATALOGUE: Mapping[str, RuleType] = {
     "style": RuleType({**_PAIR, "props": _properties(STYLE_PROPERTIES)}),
     "freeze": RuleType(_PAIR),
     "zoom": RuleType({**_ONE, "method": _anything, "ref": _anything}, whole=_method),
-    "data_validation": RuleType({**_ONE, "dv_props": _listed_asked(VALIDATION_PROPERTIES)}),
+    "data_validation": RuleType({**_ONE, "dv_props": _list_of_requirements(VALIDATION_PROPERTIES)}),
     "row_props": RuleType({**_PAIR, "props": _properties(ROW_PROPERTIES)}),
     "col_props": RuleType({**_PAIR, "props": _properties(COLUMN_PROPERTIES)}),
     "filter": RuleType(_PAIR),
     "pivot_table": RuleType(_PAIR, {"pivot_props": _properties(PIVOT_PROPERTIES, needed=False)}),
     "check_cell": RuleType(
-        {**_ONE, "coordinate": _cell, "props": _asked((*STYLE_PROPERTIES, "value"))}
+        {**_ONE, "coordinate": _cell, "props": _requirements((*STYLE_PROPERTIES, "value"))}
     ),
 }
 """Name of a type -> its options."""
@@ -331,8 +332,8 @@ RULE_CATALOGUE: Mapping[str, RuleType] = {
 NAME = "rules"
 PROFILES = ("standard", "official")
 _OPTIONS = ("rules", "evaluator", "profile")
-_MAX_RULES = 1000
-_MAX_FAULTS = 20
+_MAX_RULES = 1000  # of a list; users may write them
+_MAX_FAULTS = 20  # in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,9 +404,9 @@ def described(rule: Rule) -> str:
     if "coordinate" in rule:
         parts.append(str(rule["coordinate"]))
     for name in ("props", "chart_props", "pivot_props"):
-        asked = rule.get(name)
-        if asked:
-            parts.append(", ".join(map(str, asked)))
+        names = rule.get(name)
+        if names:
+            parts.append(", ".join(map(str, names)))
     return " · ".join(parts)[:200]
 
 

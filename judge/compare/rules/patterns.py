@@ -30,11 +30,11 @@ MAX_STEPS = 10_000_000
 MAX_STATES = 20_000
 """Largest number of states of a pattern; ``(ab){1,500}`` has about 1,500."""
 
-MAX_PATTERN_CHARS = 10_000
+MAX_PATTERN_CHARS = 10_000  # patterns of published suites are far shorter
 CPU_SECONDS = 10
 """Limit on the processor time of a search by Python's own engine, in seconds."""
 
-_MEMORY_BYTES = 1 << 30
+_MEMORY_BYTES = 1 << 30  # of the process that searches with Python's engine
 _ELSEWHERE = f"""
 import json, re, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES}))
@@ -108,14 +108,14 @@ class _State:
     """A state of a pattern's automaton.
 
     Attributes:
-        leads: the states that follow it.
-        reads: pattern that the next character has to match; None for a state that reads nothing.
-        holds: a condition on the position; None for a state without a condition.
+        successors: numbers of the states that can follow it.
+        character: pattern that the next character has to match; None if the state reads nothing.
+        condition: whether a position is allowed; None if every position is.
     """
 
-    leads: list[int]
-    reads: re.Pattern[str] | None = None
-    holds: Callable[[_Search, int], bool] | None = None
+    successors: list[int]
+    character: re.Pattern[str] | None = None
+    condition: Callable[[_Search, int], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -177,10 +177,10 @@ class _Builder:
         value = item[1]
         match name:
             case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
-                return self._state(_State([then], reads=_alone(item, flags)))
+                return self._state(_State([then], character=_alone(item, flags)))
             case "AT":
                 anchor = _alone(item, flags)
-                return self._state(_State([then], holds=lambda s, at: s.is_at(anchor, at)))
+                return self._state(_State([then], condition=lambda s, at: s.is_at(anchor, at)))
             case "BRANCH":
                 return self._state(_State([self.chain(branch, then, flags) for branch in value[1]]))
             case "SUBPATTERN":
@@ -200,7 +200,7 @@ class _Builder:
     def _repeat(self, least: int, most: Any, inside: Any, then: int, flags: int) -> int:
         if most == _parser.MAXREPEAT:
             loop = self._state(_State([]))
-            self.program.states[loop].leads = [self.chain(inside, loop, flags), then]
+            self.program.states[loop].successors = [self.chain(inside, loop, flags), then]
             then = loop
         else:
             end = then
@@ -223,7 +223,7 @@ class _Builder:
             matches = at >= width and search.follows(builder.program, at - width)
             return matches is expected
 
-        return self._state(_State([then], holds=holds))
+        return self._state(_State([then], condition=holds))
 
 
 def _combined(flags: int, added: int, removed: int) -> int:
@@ -289,20 +289,20 @@ class _Search:
             reached.add(number)
             self._steps.take()
             state = program.states[number]
-            if state.reads is None and (state.holds is None or state.holds(self, at)):
-                ahead += state.leads
+            if state.character is None and (state.condition is None or state.condition(self, at)):
+                ahead += state.successors
         return reached
 
     def _read(self, program: _Program, reached: Iterable[int], char: str) -> Iterator[int]:
         for number in reached:
-            reads = program.states[number].reads
-            if reads is None:
+            pattern = program.states[number].character
+            if pattern is None:
                 continue
-            key = (id(reads), char)
+            key = (id(pattern), char)
             if key not in self._fits:
-                self._fits[key] = reads.match(char) is not None
+                self._fits[key] = pattern.match(char) is not None
             if self._fits[key]:
-                yield program.states[number].leads[0]
+                yield program.states[number].successors[0]
 
 
 def _search_elsewhere(pattern: str, text: str, flags: int) -> bool:

@@ -36,10 +36,10 @@ from judge.compare.rules.book import (
 )
 from judge.compare.rules.looks import WholeLooks
 from judge.compare.rules.methods import (
-    asked_of,
     method_holds,
     places_of,
     prepared_text,
+    requirement_of,
     texts_alike,
     window_of,
 )
@@ -210,7 +210,9 @@ def check_cell(judged: Judged, rule: Rule) -> RuleDifference | None:
             where = f"{name} of {coordinate}"
             words = f"{property_in_words(name)} {method_in_words(method)}"
             cell = differing_cell(cell_name(*position), words, value)
-            return RuleDifference(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
+            return RuleDifference(
+                requirement_of(method), value, where, target.tab.name, kind, (cell,), 1
+            )
     return None
 
 
@@ -245,8 +247,9 @@ _SUBJECTS: Mapping[str, Subject] = {
     "pivot_table": Subject.PIVOTS,
     "check_cell": Subject.LOOKS,
 }
-_ASKED = ("chart_props", "pivot_props", "props")
-_MAX_ASKED = 40
+_PROPERTY_OPTIONS = ("chart_props", "pivot_props", "props")
+_MAX_PROPERTIES = 40
+"""How many properties of a rule pages receive; a rule list may be hostile."""
 
 
 def about_rule(
@@ -268,8 +271,8 @@ def about_rule(
     subject = _SUBJECTS.get(str(rule.get("type")))
     if subject is None:
         return None
-    asked: object = next((rule[name] for name in _ASKED if name in rule), ())
-    names = tuple(map(str, asked)) if isinstance(asked, list | tuple | dict) else ()
+    listed: object = next((rule[name] for name in _PROPERTY_OPTIONS if name in rule), ())
+    names = tuple(map(str, listed)) if isinstance(listed, list | tuple | dict) else ()
     if rule.get("type") == "check_cell" and not cells:
         cells = _checked_cell(rule)
         all_cells = len(cells)
@@ -279,7 +282,7 @@ def about_rule(
         subject,
         _sheet(rule.get("sheet_idx1"), answer, gold),
         _sheet(rule.get(key), answer, gold),
-        names[:_MAX_ASKED],
+        names[:_MAX_PROPERTIES],
         decimals if isinstance(decimals, int) else None,
         tuple(cells),
         all_cells,

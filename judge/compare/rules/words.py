@@ -15,7 +15,7 @@ from judge.compare.rules.methods import places_of
 LONGEST = 600
 """Length limit of a sentence in characters; longer ones are cut and end with an ellipsis."""
 
-_MAX_NAMED = 12
+_MAX_NAMED = 12  # items that a sentence lists
 _MAX_QUOTE_LENGTH = 80
 
 _ORDINALS = (
@@ -159,7 +159,7 @@ def method_in_words(method: Mapping[str, Any]) -> str:
     if how in {"str_list_eq", "str_set_eq"} and isinstance(ref, list | tuple):
         order = "in this order" if how == "str_list_eq" else "in any order"
         return f"lists {_listed(map(_quoted, ref))}, {order}"
-    return f"is as the method {_quoted(how)} asks with {_quoted(ref)}"
+    return f"meets the method {_quoted(how)} asks with {_quoted(ref)}"
 
 
 # -- sheets ---------------------------------------------------------------------------------------
@@ -263,23 +263,23 @@ def _sparkline(rule: Rule) -> str:
 
 def _chart(rule: Rule) -> str:
     sheet, expected = _pair(rule)
-    asked = _listed(["data", *_properties(rule.get("chart_props", ()))])
-    return f"{sheet} has the charts of {expected}, with the same {asked}"
+    properties = _listed(["data", *_properties(rule.get("chart_props", ()))])
+    return f"{sheet} has the charts of {expected}, with the same {properties}"
 
 
 def _pivot_table(rule: Rule) -> str:
     sheet, expected = _pair(rule)
-    asked = _listed(["source", *_properties(rule.get("pivot_props", ()))])
-    return f"{sheet} has the pivot tables of {expected}, with the same {asked}"
+    properties = _listed(["source", *_properties(rule.get("pivot_props", ()))])
+    return f"{sheet} has the pivot tables of {expected}, with the same {properties}"
 
 
 def _style(rule: Rule) -> str:
     sheet, expected = _pair(rule)
-    asked = rule.get("props", ())
-    if not asked:
+    names = rule.get("props", ())
+    if not names:
         return f"the cells of {sheet} look like those of {expected} (without naming a property)"
     return (
-        f"the cells of {sheet} look like those of {expected}: {_listed(_properties(asked))}; "
+        f"the cells of {sheet} look like those of {expected}: {_listed(_properties(names))}; "
         "conditional formats count"
     )
 
@@ -328,8 +328,8 @@ def _col_props(rule: Rule) -> str:
 
 def _lines(rule: Rule, what: str) -> str:
     sheet, expected = _pair(rule)
-    asked = _listed(_properties(rule.get("props", ()))) or "without naming a property"
-    return f"the {what} of {sheet} are like those of {expected}: {asked}"
+    properties = _listed(_properties(rule.get("props", ()))) or "without naming a property"
+    return f"the {what} of {sheet} are like those of {expected}: {properties}"
 
 
 def _filter(rule: Rule) -> str:
@@ -340,7 +340,7 @@ def _filter(rule: Rule) -> str:
 def _check_cell(rule: Rule) -> str:
     described = properties_in_words(rule["props"])
     where = f"cell {_clip(rule.get('coordinate'))} of {sheet_in_words(rule.get('sheet_idx'))}"
-    return f"{where}: {described}" if described else f"nothing is asked of {where}"
+    return f"{where}: {described}" if described else f"no property of {where} is required"
 
 
 _SENTENCES: Mapping[str, Callable[[Rule], str]] = {

@@ -85,12 +85,12 @@ RELATIVE_TOLERANCE = 1e-3
 LIST_TOLERANCE = 1e-4
 """How far a number in a list may be from the gold's; lists have no relative tolerance."""
 
-_NOISE = 1e-9
+_NOISE = 1e-9  # relative; a rounding error
 _LAST_DIGITS = 4
 """A float this many units in the last place away from a whole number still counts as that number.
 """
 
-_MAX_PAIRS = 1_000_000
+_MAX_PAIRS = 1_000_000  # of list items that are compared; beyond it, sorted lists are
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", "\u00b7": "*"})
 

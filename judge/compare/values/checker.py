@@ -48,10 +48,10 @@ from judge.files.documents import dump_json
 
 # -- values as records and messages show them ------------------------------------------------------
 
-_MAX_CHARS = 500
-_MAX_ITEMS = 50
-_MAX_DEPTH = 4
-_MAX_DIGITS = 50
+_MAX_CHARS = 500  # of a string in a record
+_MAX_ITEMS = 50  # of a list or an object in a record
+_MAX_DEPTH = 4  # levels of lists in a record
+_MAX_DIGITS = 50  # of a whole number in a record
 
 
 def shown_value(value: object, depth: int = 0) -> object:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-MAX_VARIABLES = 1_000
+MAX_VARIABLES = 1_000  # of a task
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
@@ -198,9 +198,9 @@ def _problem_of_value(kind: AnswerType, gold: object) -> str | None:
 MAX_CHARS = 1_000
 """Length of the longest expression that is evaluated, in characters."""
 
-MAX_NODES = 500
-_MAX_BITS = 20_000
-_MAX_TEXT = 100_000
+MAX_NODES = 500  # of the syntax tree of an expression
+_MAX_BITS = 20_000  # of a whole number; a power can become huge
+_MAX_TEXT_CHARS = 100_000  # of a string that repetition makes
 
 
 class ExpressionError(Exception):
@@ -343,7 +343,7 @@ def _check_size(left: Value, op: ast.operator, right: Value) -> None:
     """
     for text, times in ((left, right), (right, left)):
         if isinstance(op, ast.Mult) and isinstance(text, str) and isinstance(times, int):
-            if len(text) * times > _MAX_TEXT:
+            if len(text) * times > _MAX_TEXT_CHARS:
                 raise UnboundedError("text that becomes too long")
             return
     if not (isinstance(left, int) and isinstance(right, int)):

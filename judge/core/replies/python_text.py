@@ -138,7 +138,7 @@ class Scanner:
 
 
 def scan(code: str) -> Scan:
-    """Walks over a whole program once."""
+    """Scans a whole program."""
     scanner = Scanner()
     scanner.feed(code)
     return scanner.result()

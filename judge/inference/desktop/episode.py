@@ -320,7 +320,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         store: the results directory.
         pictures: the store for the pictures of messages.
         threads: threads for blocking work.
-        jobs: most desktops at a time.
+        jobs: maximum number of desktops at a time.
     """
 
     def __init__(

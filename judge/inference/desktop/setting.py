@@ -32,7 +32,7 @@ class DesktopSetting(Setting):
         history: how many earlier turns a request shows.
         minutes: time limit of an episode in minutes; no turn begins after it.
         tree_tokens: estimated tokens at which the table of the accessibility tree is cut.
-        reply_tokens: most tokens of a reply; None for no limit.
+        reply_tokens: maximum number of tokens of a reply; None for no limit.
         printed_chars: how many characters of an output, and of an error, the model is shown.
     """
 

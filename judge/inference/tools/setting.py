@@ -65,7 +65,7 @@ class ToolSetting(Setting):
         timeouts: the episode ends after this many calls in a row that take too long.
         calls: how many calls of a reply are executed.
         silent: the episode ends after this many replies in a row without a call.
-        reply_tokens: most tokens of a reply; None for the server's own limit.
+        reply_tokens: maximum number of tokens of a reply; None for the server's own limit.
         result_chars: how many characters of a result the model sees.
         one_call: whether the model is asked again if a reply is not exactly one valid call.
         pictures: how pictures of results are shown: ``after`` all results of a reply, ``in-result``

@@ -83,7 +83,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         store: the results directory.
         pictures: the store for the pictures of messages.
         threads: threads for blocking work.
-        jobs: most episodes at a time.
+        jobs: maximum number of episodes at a time.
     """
 
     def __init__(

@@ -398,10 +398,10 @@ _SHARE = Parameter("_XLETA.PERCENTOF")
 
 
 class _Groups:
-    """The rows of a table by the values in some columns, in ascending order.
+    """The rows of a table, grouped by the values of some columns, in ascending order.
 
     Attributes:
-        keys: the values of each group, one of each column.
+        keys: for each group, its value in each of the columns.
         rows: the rows of each group.
     """
 

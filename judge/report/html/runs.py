@@ -153,7 +153,7 @@ def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
 
 
 def numbers_of(document: Any) -> dict[str, Any]:
-    """The functions that templates use to print the numbers at paths of a document."""
+    """The functions that templates use to print a number, given its path in the document."""
     figures = Figures(document)
     return {
         "n": figures.number,

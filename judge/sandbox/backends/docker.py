@@ -411,7 +411,7 @@ class DockerSandbox:
             self._pool.discard(container)
 
     def give_up(self, container: WarmContainer, *, reusable: bool) -> None:
-        """Takes a container back, or removes it in the background."""
+        """Returns a container to the pool, or removes it in the background."""
         if reusable and container.nested:
             self._pool.give_back(container)
         else:

@@ -156,7 +156,7 @@ def assemble(machine: str | None = None) -> bytes:
     """
     machine = machine or os.uname().machine
     if machine not in _ARCH:
-        raise OSError(f"no system call filter for {machine}: x86_64 and aarch64 are known")
+        raise OSError(f"no system call filter for {machine}: only x86_64 and aarch64 are supported")
     column = list(_ARCH).index(machine)
     refuse = _instruction(_RETURN, _ERRNO | errno.EPERM)
     lines = [

@@ -27,14 +27,14 @@ from judge.serve.store.database import Database, Transaction, all_rows, first_ro
 from judge.serve.store.tables import AccountKind, AccountState, Role, Scope, SuiteRole, new_id
 
 _PREFIX = "jdg_"
-_SECRET_BYTES = 32
+_SECRET_BYTES = 32  # cannot be guessed
 _SECRET_LENGTH = 43  # of 32 bytes in base64url
 _TOKEN = re.compile(r"jdg_[A-Za-z0-9_-]{49}", re.ASCII)
 _LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _ACCOUNT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,79}", re.ASCII)
-TOKEN_DAYS = 90
-SESSION_HOURS = 12
-LINK_MINUTES = 30
+TOKEN_DAYS = 90  # by default
+SESSION_HOURS = 12  # a working day, then people sign in again
+LINK_MINUTES = 30  # long enough to pass a link to its owner
 
 
 class Later(FunctionElement[str]):

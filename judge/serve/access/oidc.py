@@ -38,10 +38,10 @@ from judge.serve.store.tables import AccountState
 HttpError: Any = oauth2_client.httpx2.HTTPError
 """Errors of the HTTP library: Authlib uses whichever library is installed."""
 
-FLOW_S = 600
-_TIMEOUT_S = 10.0
-_MAX_BYTES = 1 << 20
-_LEEWAY_S = 60
+FLOW_S = 600  # from the first page of the provider to the return of the browser
+_TIMEOUT_S = 10.0  # of one request to the provider
+_MAX_BYTES = 1 << 20  # of one document of the provider
+_LEEWAY_S = 60  # how far the clocks of provider and server may differ
 _ALGORITHMS = ["RS256", "PS256", "ES256"]
 _WRONG = "The provider's answer cannot be trusted: sign in again."
 

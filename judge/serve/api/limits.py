@@ -23,9 +23,9 @@ from judge.serve.access.rights import Viewer
 from judge.serve.context import Caller, Server, server_of
 from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
 
-WINDOW_S = 60
-_MAX_BUCKETS = 10_000
-_MAC_BYTES = 16
+WINDOW_S = 60  # the rates below are per minute
+_MAX_BUCKETS = 10_000  # requesters whose requests are counted at a time; bounds the memory
+_MAC_BYTES = 16  # of the MAC at the start of a cursor
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
 """Kind of request -> requests per minute of one account, or of one address without a token."""
@@ -41,8 +41,8 @@ PRINTABLE = r"^[^\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
 MAX_BODY_BYTES = 2 << 20
 """Largest request body, in bytes, if :class:`BoundedBodies` has no limit for the route."""
 
-_SILENCE_S = 60.0
-_MIN_BYTES_PER_S = 20_000
+_SILENCE_S = 60.0  # between two pieces of a body
+_MIN_BYTES_PER_S = 20_000  # slower clients could occupy connections for hours
 
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -164,7 +164,7 @@ class Rates:
             del self._buckets[next(iter(self._buckets))]
 
 
-def who(caller: Viewer) -> str:
+def requester_key(caller: Viewer) -> str:
     """The key under which a caller's requests are counted: the account, or a visitor's address.
 
     All tokens of an account count together, and so do all addresses of an IPv6 /64 network.
@@ -191,7 +191,7 @@ def rate(kind: str) -> Any:
     """A FastAPI dependency that counts requests to a route under this kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
-        taken = rates_of(server_of(request)).take(kind, who(caller))
+        taken = rates_of(server_of(request)).take(kind, requester_key(caller))
         request.state.rate_headers = taken  # for every kind of answer
 
     return Depends(take)

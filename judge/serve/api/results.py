@@ -26,8 +26,8 @@ from judge.serve.api.limits import (
     entity_tag,
     matches,
     rate,
+    requester_key,
     required_version,
-    who,
 )
 from judge.serve.boards.disclosure import is_bounded_for, shown_rows
 from judge.serve.boards.feedback import slot
@@ -44,10 +44,10 @@ from judge.serve.store.tables import FINISHED, JudgingState, Level, Scope
 
 router = APIRouter(tags=["submissions"])
 
-MAX_WAIT_S = 60
-_COMMENT_S = 15.0
-_STREAM_S = 3600.0
-_LAST_EVENT = 2**63 - 1
+MAX_WAIT_S = 60  # of a long poll; proxies often close idle connections after a minute
+_KEEP_ALIVE_S = 15.0  # a stream sends a comment this often, so that proxies keep it open
+_MAX_STREAM_S = 3600.0  # then the client connects again
+_MAX_EVENT = 2**63 - 1  # the largest number that the column holds
 _END = "event: end\ndata: {}\n\n"
 _VARY = {"Vary": "Authorization, Cookie", "Cache-Control": "private, no-cache"}
 
@@ -109,7 +109,7 @@ async def get_submission(
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):
         waker = waker_of(server)
         deadline = time.monotonic() + wait
-        with waker.waiting_place(who(caller)), waker.listening(submission) as event:
+        with waker.waiting_place(requester_key(caller)), waker.listening(submission) as event:
             while matches(if_none_match, _tag(view)):
                 left = deadline - time.monotonic()
                 if left <= 0 or await request.is_disconnected():
@@ -131,7 +131,7 @@ def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         row = find(connection, caller, t.submission, submission)
-        judging, level, phase = seen(connection, caller, row)
+        judging, level, phase = visible_judging(connection, caller, row)
         bounded = is_bounded_for(connection, caller, phase)
         verdicts = verdicts_view(connection, judging, level, bounded=bounded)
     return {"id": row["id"], "level": level.value, "verdicts": verdicts}
@@ -263,14 +263,14 @@ def event_stream(
     """
     table, of = about
     waker = waker_of(server)
-    waiting_place = waker.waiting_place(who(caller))
+    waiting_place = waker.waiting_place(requester_key(caller))
     waiting_place.__enter__()
     last = last_event_id or ""
-    after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
+    after = min(int(last), _MAX_EVENT) if last.isdecimal() else 0
 
     async def lines() -> AsyncIterator[str]:
         nonlocal after
-        deadline = time.monotonic() + _STREAM_S
+        deadline = time.monotonic() + _MAX_STREAM_S
         with waker.listening(of) as event:
             while time.monotonic() < deadline and not await request.is_disconnected():
                 try:
@@ -290,7 +290,7 @@ def event_stream(
                 if ends_with == "":
                     yield _END
                     return
-                if not await wait_for(event, _COMMENT_S):
+                if not await wait_for(event, _KEEP_ALIVE_S):
                     yield ": still here\n\n"
 
     async def lines_until_closed() -> AsyncIterator[str]:
@@ -373,7 +373,9 @@ def own_results(
     Raises:
         Problem: 404; 403 if the level shows no cells; 409 if it has not been judged.
     """
-    judging, level, _ = seen(connection, viewer, find(connection, viewer, t.submission, submission))
+    judging, level, _ = visible_judging(
+        connection, viewer, find(connection, viewer, t.submission, submission)
+    )
     return results_of(connection, server, judging["id"], level)
 
 
@@ -413,7 +415,7 @@ def _chosen(fields: str | None) -> frozenset[str] | None:
     return chosen
 
 
-def seen(
+def visible_judging(
     connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
 ) -> tuple[dict[str, Any], Level, dict[str, Any]]:
     """The current judging of a submission, the level at which it is shown, and the phase."""
@@ -434,7 +436,7 @@ def submission_view(
     connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
 ) -> dict[str, Any]:
     """A submission as one viewer sees it."""
-    judging, level, phase = seen(connection, viewer, submission)
+    judging, level, phase = visible_judging(connection, viewer, submission)
     state = JudgingState(judging["state"])
     detailed = level.shows(Level.VERDICTS)
     done = judging["done"] if detailed or state is JudgingState.DONE else None
@@ -554,7 +556,7 @@ def is_finished(view: dict[str, Any]) -> bool:
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-POLL_S = 0.2
+POLL_S = 0.2  # between two looks at the database for new events
 MAX_WAITS = 200
 """How many long polls and streams one process serves at a time."""
 

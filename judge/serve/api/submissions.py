@@ -40,8 +40,8 @@ router = APIRouter(tags=["submissions"])
 
 FORM = "multipart/form-data"
 _KEY = re.compile(r"[ -~]{1,80}")
-_PIECE = 1 << 20
-_MAX_FORM_FIELDS = 20
+_PIECE_BYTES = 1 << 20  # read from a form's file at a time
+_MAX_FORM_FIELDS = 20  # besides the file
 
 _Name = Annotated[str, Query(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9 ._@-]+$")]
 _Text = Annotated[str, Query(max_length=200)]
@@ -282,7 +282,7 @@ async def _form(
             raise Problem("invalid", f"{others[0]!r} belongs in the query, not in the form.")
         kind = kind_of_file(file.filename or "", file.content_type or "")
         with server.folder.receiving() as received:
-            while piece := await file.read(_PIECE):
+            while piece := await file.read(_PIECE_BYTES):
                 await run_in_threadpool(received.write, piece)
                 if received.size > LIMITS[kind]:
                     raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")

@@ -45,7 +45,7 @@ ANSWERS_FOR_EACH_GOLD = 20
 SLOT_MINUTES = 5
 """Length of a slot in minutes; below the level ``verdicts``, times are rounded to slots."""
 
-_NOTHING = 1e-9
+_ROUNDING_ERROR = 1e-9  # scores are sums of floats; both are shares from 0 to 1
 _VERDICT_CODES = 10
 """How many verdicts a program can cause on purpose: AC, WA, NO, IW, NC, RE, TLE, MLE, OLE, SV."""
 
@@ -58,7 +58,7 @@ def slot(time: str) -> str:
 
 def rounded(score: float) -> float:
     """Rounds a score from 0 to 1 to half points; half a step is rounded down."""
-    return math.ceil(score / STEP - 0.5 - _NOTHING) * STEP
+    return math.ceil(score / STEP - 0.5 - _ROUNDING_ERROR) * STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Rung:
             score: the score of the submission, not rounded, from 0 to 1.
         """
         if self.score is not None and (
-            self.steps >= MAX_STEPS or score + _NOTHING < self.score + MIN_GAIN
+            self.steps >= MAX_STEPS or score + _ROUNDING_ERROR < self.score + MIN_GAIN
         ):
             return self
         return Rung(rounded(score), self.steps + 1)
@@ -157,14 +157,14 @@ class Leak:
     Attributes:
         level: the feedback level.
         bounded: whether ladder and budget apply, as they do at ``score`` of a hidden split.
-        one: bits revealed by one submission.
-        phase: bits revealed by all submissions in a phase.
+        per_submission: bits revealed by one submission.
+        per_phase: bits revealed by all submissions in a phase.
     """
 
     level: Level
     bounded: bool
-    one: float
-    phase: float
+    per_submission: float
+    per_phase: float
 
 
 def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
@@ -306,8 +306,8 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
             how = " with ladder and budget" if leak.bounded and leak.level is Level.SCORE else ""
             how = " exact" if not leak.bounded and leak.level is Level.SCORE else how
             lines.append(
-                f"  {leak.level}{how}: at most {leak.one:,.1f} bits in a submission, "
-                f"{leak.phase:,.0f} in {submissions}"
+                f"  {leak.level}{how}: at most {leak.per_submission:,.1f} bits in a submission, "
+                f"{leak.per_phase:,.0f} in {submissions}"
             )
         counts = count_guessable(chosen)
         lines.append(
@@ -320,7 +320,7 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
     return lines
 
 
-_MAX_CELLS = 1_000
+_MAX_CELLS = 1_000  # of an answer; larger answers cannot be guessed
 
 
 def _values(task: Task) -> tuple[object, ...]:

@@ -31,8 +31,8 @@ MIN_VARIANTS = 3
 MIN_SHARED = 3
 """Two accounts are listed if they have at least this many wrong answers in common."""
 
-_MAX_SUBMISSIONS = 2_000
-_MAX_CHARACTERS = 200_000
+_MAX_SUBMISSIONS = 2_000  # the newest are examined
+_MAX_CHARACTERS = 200_000  # of a program that are read
 _LITERALS = (tokenize.NUMBER, tokenize.STRING)
 _BLANK = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 

@@ -28,7 +28,7 @@ from judge.report.paired import TaskMeans
 from judge.serve.boards.signing import NotSignedError, canonical, opened
 from judge.serve.store.tables import Level, VerdictRow
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1  # of signed documents
 RESULT, BOARD = "submission", "board"
 """Values of the field ``type`` in a signed document."""
 
@@ -261,7 +261,7 @@ def _close(one: object, two: object) -> bool:
 
 
 KEYS_NAME = "judge-keys.json"
-MAX_BYTES = 256 << 20
+MAX_BYTES = 256 << 20  # of an envelope that is checked
 _LATER = "is withheld until the phase is published; download the result again then"
 MEANINGS = {
     1: "a key of the server signed it",

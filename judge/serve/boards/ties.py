@@ -41,7 +41,7 @@ class Metric(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Smallest:
+class SmallestDifferences:
     """The smallest differences that a board could show between two of its entries.
 
     Attributes:
@@ -78,7 +78,7 @@ class Ties:
     ranks: tuple[tuple[int, int], ...]
     p: Mapping[tuple[int, int], float]
     p_holm: Mapping[tuple[int, int], float]
-    smallest: Smallest
+    smallest: SmallestDifferences
 
 
 def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAULT_METHOD) -> Ties:
@@ -141,7 +141,7 @@ def rank_intervals(
 
 def smallest_differences(
     tasks: int, entries: int, spreads: Sequence[float], method: Method = DEFAULT_METHOD
-) -> Smallest:
+) -> SmallestDifferences:
     """Computes the smallest differences that a board could show between two of its entries.
 
     Args:
@@ -157,7 +157,9 @@ def smallest_differences(
     ordered = sorted(spreads)
     median = ordered[len(ordered) // 2] if ordered else 0.0
     soft = smallest_detectable_difference(tasks, median, alpha=alpha, power=POWER)
-    return Smallest(pairs, needed, needed / tasks if needed <= tasks else None, soft or None)
+    return SmallestDifferences(
+        pairs, needed, needed / tasks if needed <= tasks else None, soft or None
+    )
 
 
 def ties_of_shown(

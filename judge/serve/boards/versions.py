@@ -261,7 +261,7 @@ def _by_ladder(
     return entries
 
 
-_CACHED = 1_000
+_MAX_CACHED = 1_000  # judgings whose scores stay in memory
 
 
 _CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
@@ -275,7 +275,7 @@ def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored
     key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
     cached = _CACHE.get(key)
     if cached is None:
-        while len(_CACHE) >= _CACHED:
+        while len(_CACHE) >= _MAX_CACHED:
             _CACHE.pop(next(iter(_CACHE)), None)
         rows = shown_rows(connection, judging, bounded=bounded)
         cached = _CACHE[key] = scored(rows, setting.tasks)

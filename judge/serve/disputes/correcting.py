@@ -29,9 +29,9 @@ from judge.serve.disputes.review import (
 )
 from judge.serve.problems import Problem
 from judge.serve.queue.conditions import corrections_path, suite_path
-from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import Scope
+from judge.serve.rejudging import states
 from judge.serve.rejudging.service import RejudgingRequest, compute_cost, open_requested
+from judge.serve.rejudging.states import Scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, first_row
 from judge.serve.store.tables import DisputeState, RejudgingState
@@ -189,7 +189,7 @@ def _draft(
     disputes = {str(row["id"]) for row in group.disputes}
     other = transaction.one(
         sa.select(t.rejudging).where(
-            t.rejudging.c.suite == group.suite["id"], t.rejudging.c.state.in_(machine.OPEN)
+            t.rejudging.c.suite == group.suite["id"], t.rejudging.c.state.in_(states.OPEN)
         )
     )
     if other is not None:
@@ -197,7 +197,7 @@ def _draft(
             return None
         named = sa.select(t.dispute.c.id).where(t.dispute.c.rejudging == other["id"])
         disputes.update(transaction.connection.scalars(named).all())
-        machine.cancel(transaction, other["id"], reviewer)
+        states.cancel(transaction, other["id"], reviewer)
     waiting = sa.select(t.dispute.c.id).where(
         t.dispute.c.suite == group.suite["id"],
         t.dispute.c.state == DisputeState.ACCEPTED,

@@ -34,9 +34,9 @@ from judge.serve.disputes.review import (
     withdraw,
 )
 from judge.serve.disputes.review import require_reviewer as check_reviewer
-from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
+from judge.serve.disputes.routes import get_dispute, group_view, settlement_view, visible_disputes
 from judge.serve.pages.boards import evidence_of
-from judge.serve.pages.frame import PageViewer, Posted, SignedIn, cell_text, field, go, show
+from judge.serve.pages.frame import PageViewer, Posted, SignedIn, cell_text, field, redirect, render
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -80,15 +80,15 @@ def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
 _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
-_LISTED = 100
+_MAX_LISTED = 100  # disputes on a page
 _MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
 
 @router.get("/disputes")
 def disputes_page(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """The viewer's own disputes, and the decided disputes of everybody."""
-    rows = listed(server, page_viewer, state=None, limit=_LISTED)
-    return show(request, page_viewer, "disputes.html", "Disputes", disputes=rows)
+    rows = visible_disputes(server, page_viewer, state=None, limit=_MAX_LISTED)
+    return render(request, page_viewer, "disputes.html", "Disputes", disputes=rows)
 
 
 @router.get("/disputes/new")
@@ -122,7 +122,7 @@ def _new_form(
             del kinds[DisputeKind.GOLD]
         elif entered["submission"]:
             cells = cells_of(server, entered["submission"], entered["task"], int(entered["case"]))
-    return show(
+    return render(
         request,
         viewer,
         "dispute_new.html",
@@ -169,7 +169,7 @@ async def dispute_posted(
 
     def act() -> Response:
         try:
-            return go(server, f"/disputes/{_open(server, viewer, account, _whole(entered))}")
+            return redirect(server, f"/disputes/{_open(server, viewer, account, _whole(entered))}")
         except Problem as problem:
             if problem.kind.status in {401, 403, 404}:
                 raise
@@ -190,7 +190,7 @@ def dispute_page(
     """One dispute, with the decision and its reason."""
     row = get_dispute(dispute, page_viewer, server)
     leads_to = _seen_rejudging(server, page_viewer, row["rejudging"])
-    return show(
+    return render(
         request,
         page_viewer,
         "dispute.html",
@@ -237,7 +237,7 @@ async def withdrawal_posted(
             withdraw(transaction, viewer, dispute)
 
     await run_in_threadpool(act)
-    return go(server, f"/disputes/{dispute}")
+    return redirect(server, f"/disputes/{dispute}")
 
 
 # -- reviewers -------------------------------------------------------------------------------------
@@ -248,8 +248,8 @@ def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
     """The cases that wait for a reviewer's decision, most certain first."""
     reviewer = require(viewer, Scope.REVIEW)
     with server.database.reading() as connection:
-        rows = [shown_group(connection, group, reviewer) for group in groups(connection, viewer)]
-    return show(request, viewer, "reviews.html", "Review", suspects=rows)
+        rows = [group_view(connection, group, reviewer) for group in groups(connection, viewer)]
+    return render(request, viewer, "reviews.html", "Review", suspects=rows)
 
 
 @router.get("/review/{dispute}")
@@ -296,7 +296,7 @@ def _suspect(
     filled: dict[str, str] | None = None,
     problem: str = "",
 ) -> Response:
-    return show(
+    return render(
         request,
         viewer,
         "review.html",
@@ -369,13 +369,13 @@ async def decision_posted(
         except UsageError as error:
             text = f"{error.message} {error.hint or ''}".strip()
             return _opened(request, server, viewer, dispute, filled, text)
-        return show(
+        return render(
             request,
             viewer,
             "reviewed.html",
             "Decided",
             dispute=dispute,
-            settled=shown_settled(settled),
+            settled=settlement_view(settled),
             leads_to=_seen_rejudging(server, viewer, settled.rejudging),
         )
 

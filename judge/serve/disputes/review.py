@@ -619,7 +619,7 @@ def suspect_of(disputes: Sequence[Mapping[str, Any]]) -> Suspect:
 _SHOWN = ("id", "created", "task", "case", "kind", "claim", "evidence", "state", "rejudging")
 
 
-def shown(
+def dispute_view(
     viewer: Viewer, row: Mapping[str, Any], suite: str, accounts: Mapping[str, str]
 ) -> dict[str, Any]:
     """A dispute as the API and the pages show it; without its correction, which contains golds.

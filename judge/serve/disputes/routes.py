@@ -19,9 +19,9 @@ from judge.serve.disputes.review import (
     DisputeKind,
     Group,
     Opinion,
+    dispute_view,
     groups,
     open_dispute,
-    shown,
     suspect_of,
     withdraw,
 )
@@ -38,8 +38,8 @@ _PLAIN = r"^[^\x00]*$"
 """Text that every database can store."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_PLAIN)]
 _MoreText = Annotated[str, Field(max_length=MAX_TEXT, pattern=_PLAIN)]
-_MAX_CASE = 1_000_000
-_MAX_CORRECTED = 1_000
+_MAX_CASE = 1_000_000  # far above the number of cases of any task
+_MAX_CORRECTED = 1_000  # cases that one decision corrects
 
 
 class NewDispute(BaseModel):
@@ -100,7 +100,7 @@ def get_disputes(
 ) -> dict[str, Any]:
     """The caller's own disputes and all decided ones, newest first."""
     last = page.since("disputes") or ""
-    rows = listed(server, caller, state=state, limit=page.limit + 1, before=last)
+    rows = visible_disputes(server, caller, state=state, limit=page.limit + 1, before=last)
     return {"disputes": page.cut("disputes", rows, "id")}
 
 
@@ -112,7 +112,7 @@ def get_dispute(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, A
         return _shown(connection, caller, [row])[0]
 
 
-def listed(
+def visible_disputes(
     server: Server, viewer: Viewer, *, state: DisputeState | None, limit: int, before: str = ""
 ) -> list[dict[str, Any]]:
     """The disputes that the viewer may see, newest first."""
@@ -131,7 +131,7 @@ def _shown(
 ) -> list[dict[str, Any]]:
     accounts = _names(connection, t.account, {row["account"] for row in rows})
     suites = _names(connection, t.suite, {row["suite"] for row in rows})
-    return [shown(viewer, row, suites[row["suite"]], accounts) for row in rows]
+    return [dispute_view(viewer, row, suites[row["suite"]], accounts) for row in rows]
 
 
 def _names(connection: sa.Connection, table: sa.Table, ids: set[str]) -> dict[str, str]:
@@ -155,12 +155,12 @@ def get_review(caller: Caller, server: ThisServer) -> dict[str, Any]:
     with server.database.reading() as connection:
         return {
             "suspects": [
-                shown_group(connection, group, reviewer) for group in groups(connection, caller)
+                group_view(connection, group, reviewer) for group in groups(connection, caller)
             ]
         }
 
 
-def shown_group(connection: sa.Connection, group: Group, reviewer: str) -> dict[str, Any]:
+def group_view(connection: sa.Connection, group: Group, reviewer: str) -> dict[str, Any]:
     """A suspect as reviewers see it in lists."""
     suspect = suspect_of(group.disputes)
     mine = connection.scalar(
@@ -192,10 +192,10 @@ def post_decision(
     require(caller, Scope.REVIEW)
     with server.database.reading() as connection:
         find(connection, caller, t.dispute, dispute)
-    return shown_settled(decide_and_settle(server, caller, dispute, decision.opinion()))
+    return settlement_view(decide_and_settle(server, caller, dispute, decision.opinion()))
 
 
-def shown_settled(settled: Settlement) -> dict[str, Any]:
+def settlement_view(settled: Settlement) -> dict[str, Any]:
     """The outcome of a decision, as the API returns it."""
     return {
         "state": settled.state,

@@ -51,7 +51,7 @@ ACTIVE, OFF = "active", "off"
 WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
 
 _ACTOR = Actor("webhooks")
-_EVENTS_AT_ONCE = 500
+_EVENTS_AT_ONCE = 500  # per webhook and round, so that all webhooks get their turn
 _LEASE_S = 120
 """Seconds until a delivery is tried again if its process was killed; longer than any attempt."""
 
@@ -126,7 +126,7 @@ def remove_webhook(transaction: Transaction, webhook: str) -> None:
 
 
 def redeliver(transaction: Transaction, webhook: str, delivery: str) -> None:
-    """Requests another try of a delivery, immediately.
+    """Requests another attempt of a delivery, immediately.
 
     Raises:
         Problem: 404, the webhook has no such delivery.
@@ -368,7 +368,7 @@ _SHOWN = (
 )
 
 
-class AskedWebhook(BaseModel):
+class WebhookRequest(BaseModel):
     """The webhook to make."""
 
     model_config = ConfigDict(extra="forbid")
@@ -402,7 +402,7 @@ def own_webhooks(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
 
 
 @router.post("/webhooks", status_code=201, dependencies=[rate("change")])
-def post_webhook(new: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
+def post_webhook(new: WebhookRequest, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Makes a webhook; its secret is shown only in this answer."""
     account = require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
@@ -466,7 +466,7 @@ def own_deliveries(server: Server, viewer: Viewer, webhook: str) -> list[dict[st
 def post_redeliver(
     webhook: _Id, redelivery: Redelivery, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
-    """Requests another try of a delivery, immediately."""
+    """Requests another attempt of a delivery, immediately."""
     require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
         find(transaction.connection, caller, t.webhook, webhook)

@@ -207,7 +207,7 @@ def _counters(connection: sa.Connection) -> list[_Family]:
         ),
         (
             "judge_webhook_deliveries",
-            "Tries to deliver a webhook, by the state of the delivery.",
+            "Attempts to deliver a webhook, by the state of the delivery.",
             ("result",),
             _grouped(connection, tried),
         ),

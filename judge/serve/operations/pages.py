@@ -14,8 +14,8 @@ from judge.serve.access.rights import Viewer, require_role
 from judge.serve.context import Server, ThisServer
 from judge.serve.operations.deliveries import (
     KINDS,
-    AskedWebhook,
     Redelivery,
+    WebhookRequest,
     delete_webhook,
     hosts_of,
     own_deliveries,
@@ -24,7 +24,7 @@ from judge.serve.operations.deliveries import (
     post_rotate,
     post_webhook,
 )
-from judge.serve.pages.frame import Posted, SignedIn, field, go, show
+from judge.serve.pages.frame import Posted, SignedIn, field, redirect, render
 from judge.serve.problems import Problem
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
@@ -35,7 +35,7 @@ from judge.serve.store.tables import AccountState, JudgingState, Role
 router = APIRouter()
 
 _Id = Annotated[str, Path(max_length=80)]
-_LISTED = 200
+_MAX_LISTED = 200  # accounts, judgings and events on the page
 
 
 @router.get("/admin")
@@ -44,7 +44,7 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
     require_role(viewer, Role.OPERATOR)
     with server.database.reading() as connection:
         accounts = all_rows(
-            connection, sa.select(t.account).order_by(t.account.c.name).limit(_LISTED)
+            connection, sa.select(t.account).order_by(t.account.c.name).limit(_MAX_LISTED)
         )
         dispatchers = all_rows(connection, sa.select(t.dispatcher).order_by(t.dispatcher.c.name))
         failed = all_rows(
@@ -53,10 +53,10 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
             .add_columns(t.judging.c.errors, t.judging.c.reason)
             .where(t.judging.c.state == JudgingState.FAILED)
             .order_by(t.judging.c.id.desc())
-            .limit(_LISTED),
+            .limit(_MAX_LISTED),
         )
         events = all_rows(
-            connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_LISTED)
+            connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_MAX_LISTED)
         )
         named = sa.select(t.account.c.id, t.account.c.name)
         actors = {event["actor"] for event in events}
@@ -64,7 +64,7 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
         value = connection.scalar(
             sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
         )
-    return show(
+    return render(
         request,
         viewer,
         "admin.html",
@@ -95,7 +95,7 @@ async def account_posted(
             change_account(transaction, row, state=AccountState(state), concurrency=None)
 
     await run_in_threadpool(act)
-    return go(server, "/admin")
+    return redirect(server, "/admin")
 
 
 @router.post("/admin/maintenance")
@@ -111,7 +111,7 @@ async def maintenance_posted(server: ThisServer, viewer: SignedIn, form: Posted)
             transaction.event("maintenance", MAINTENANCE, after="on" if begins else "off")
 
     await run_in_threadpool(act)
-    return go(server, "/admin")
+    return redirect(server, "/admin")
 
 
 # -- the viewer's own webhooks --------------------------------------------------------------------
@@ -129,7 +129,7 @@ def _webhooks(
     rows = own_webhooks(server, viewer)
     with server.database.reading() as connection:
         hosts = hosts_of(connection)
-    return show(
+    return render(
         request,
         viewer,
         "webhooks.html",
@@ -149,7 +149,7 @@ async def webhook_posted(
     """Makes a webhook, and shows its secret once."""
     kinds = [kind for kind in KINDS if form.get(f"kind-{kind}")]
     try:
-        new = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
+        new = WebhookRequest(url=field(form, "url", 500), kinds=kinds)
     except ValueError as error:
         raise Problem("invalid", "A webhook needs an address, and at least one kind.") from error
     made = await run_in_threadpool(post_webhook, new, viewer, server)
@@ -178,4 +178,4 @@ async def webhook_action_posted(
         raise Problem("not-found")
     if made is not None:
         return await run_in_threadpool(_webhooks, request, server, viewer, made)
-    return go(server, "/me/webhooks")
+    return redirect(server, "/me/webhooks")

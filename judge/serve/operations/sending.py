@@ -38,11 +38,11 @@ JITTER = 0.1
 MAX_SECONDS = 10.0
 """Seconds that one attempt may take, from resolving the host name to the end of the response."""
 
-MAX_ANSWER_BYTES = 64 * 1024
-MAX_URL_LENGTH = 500
+MAX_ANSWER_BYTES = 64 * 1024  # read from a receiver, and discarded
+MAX_URL_LENGTH = 500  # characters
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  the standard's prefix, not a secret
-_SECRET_BYTES = 32
+_SECRET_BYTES = 32  # Standard Webhooks: 24 to 64
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
@@ -58,7 +58,7 @@ class RefusedAddressError(JudgeError):
 
 
 class Outcome(enum.StrEnum):
-    """The outcome of one try."""
+    """The outcome of one attempt."""
 
     DELIVERED = "delivered"
     """Answered with a status from 200 to 299."""
@@ -70,7 +70,7 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The result of one try.
+    """The result of one attempt.
 
     Attributes:
         outcome: see :class:`Outcome`.
@@ -86,7 +86,7 @@ class Message:
     """A webhook message to be sent.
 
     Attributes:
-        id: the same for every try, so that receivers can drop duplicates.
+        id: the same for every attempt, so that receivers can drop duplicates.
         url: the address to send to.
         body: the JSON body.
         secrets: ``whsec_`` keys; more than one while a key is being replaced.
@@ -108,11 +108,11 @@ def delay_before(tries: int, jitter: Callable[[], float] = random.random) -> flo
     """The delay until the next attempt.
 
     Args:
-        tries: how many tries there were.
+        tries: how many attempts there were.
         jitter: returns random numbers from 0 to 1.
 
     Returns:
-        The delay in seconds; None if there are no more tries.
+        The delay in seconds; None if there are no more attempts.
     """
     if tries >= len(DELAYS_S):
         return None

@@ -60,7 +60,7 @@ AUDITOR = "audit"
 """Name of the account that opens automatic disputes."""
 
 _SWEEP_EVERY_S = 3_600.0
-_KEPT_DAYS = 7
+_KEPT_DAYS = 7  # age of removed idempotency keys, links and sessions
 _DAY_S = 86_400
 
 
@@ -271,7 +271,7 @@ def _record(server: Server, suite: str, suspects: Sequence[Suspect], actor: Acto
     return made
 
 
-FORMAT = 1
+FORMAT = 1  # of backups; changes if older versions could not restore them
 _MANIFEST, _SQLITE, _POSTGRESQL = "backup.json", "judge.db", "database.dump"
 _ACTOR = Actor("restore")
 

@@ -23,10 +23,10 @@ from judge.serve.pages.frame import (
     check_origin,
     check_token,
     field,
-    go,
     prefix_of,
     read_form,
-    show,
+    redirect,
+    render,
 )
 from judge.serve.problems import Problem, not_found
 from judge.serve.store.tables import Role, Scope
@@ -45,7 +45,7 @@ def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
     document = me(viewer, server)
     names = {team["id"]: team["name"] for team in document["teams"]}
     signing = _sign_in(server)
-    return show(request, viewer, "me.html", document["name"], me=document, names=names, **signing)
+    return render(request, viewer, "me.html", document["name"], me=document, names=names, **signing)
 
 
 @router.get("/me/tokens")
@@ -57,7 +57,7 @@ def tokens_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 def _tokens(
     request: Request, server: ThisServer, viewer: SignedIn, made: dict[str, Any] | None
 ) -> Response:
-    return show(
+    return render(
         request,
         viewer,
         "tokens.html",
@@ -112,7 +112,7 @@ async def token_ended(token: str, server: ThisServer, viewer: SignedIn, form: Po
     """Revokes a token."""
     del form
     await run_in_threadpool(end_token, token, viewer, server)
-    return go(server, "/me/tokens")
+    return redirect(server, "/me/tokens")
 
 
 @router.get("/sign-in")
@@ -123,7 +123,7 @@ def sign_in_page(
     code: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Asks to confirm the code of a link, so that a link preview does not use it up."""
-    return show(request, page_viewer, "sign_in.html", "Sign in", **_sign_in(server, code=code))
+    return render(request, page_viewer, "sign_in.html", "Sign in", **_sign_in(server, code=code))
 
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
@@ -143,8 +143,8 @@ async def sign_in_posted(request: Request, server: ThisServer, page_viewer: Page
     cookie = await run_in_threadpool(begin)
     if cookie is None:
         failed = _sign_in(server, failed=True)
-        return show(request, page_viewer, "sign_in.html", "Sign in", status=401, **failed)
-    return with_session(go(server, "/"), server, cookie)
+        return render(request, page_viewer, "sign_in.html", "Sign in", status=401, **failed)
+    return with_session(redirect(server, "/"), server, cookie)
 
 
 @router.post("/sign-in/provider", dependencies=[rate("sign-in")])
@@ -198,7 +198,7 @@ async def provider_answered(
 
     cookie = await run_in_threadpool(begin)
     if cookie is None:
-        answer: Response = show(
+        answer: Response = render(
             request,
             page_viewer,
             "sign_in.html",
@@ -207,7 +207,7 @@ async def provider_answered(
             **_sign_in(server, waits=True),
         )
     else:
-        answer = with_session(go(server, "/"), server, cookie)
+        answer = with_session(redirect(server, "/"), server, cookie)
     answer.delete_cookie(
         _flow_cookie(server), path="/", secure=server.options.secure, httponly=True
     )
@@ -281,6 +281,6 @@ async def sign_out_posted(request: Request, server: ThisServer, form: Posted) ->
             sign_out(transaction, session.id)
 
     await run_in_threadpool(end)
-    answer = go(server, "/")
+    answer = redirect(server, "/")
     answer.delete_cookie(server.cookie, path="/", secure=server.options.secure, httponly=True)
     return answer

@@ -34,7 +34,7 @@ from judge.serve.api.boards import (
 )
 from judge.serve.api.results import results_of
 from judge.serve.context import Server, ThisServer, server_of
-from judge.serve.pages.frame import PRIVATE, PageViewer, go, prefix_of, show
+from judge.serve.pages.frame import PRIVATE, PageViewer, prefix_of, redirect, render
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -43,7 +43,7 @@ from judge.serve.store.tables import Level
 router = APIRouter()
 
 SORTS = ("rank", "system", "account", "soft", "hard", "cost", "date")
-MAX_CELLS = 200
+MAX_CELLS = 200  # wrong cells shown for a case
 
 
 @router.get("/boards/{board}")
@@ -94,7 +94,7 @@ def _page(
         (place, entry) for place, entry in enumerate(document["entries"]) if _holds(entry, q)
     ]
     entries.sort(key=lambda placed: _sort_key(placed[1], sort))
-    return show(
+    return render(
         request,
         page_viewer,
         "board.html",
@@ -202,7 +202,7 @@ def compare_page(
 
     labels = {entry["submission"]: entry["system"] or entry["account"] for entry in (one, two)}
     shown = {**document, "pairs": [document["pair"]], "pairs_of_board": document["pairs"]}
-    return show(
+    return render(
         request,
         page_viewer,
         "compare.html",
@@ -248,7 +248,7 @@ def entry_page(
         tasks = None
         if level.shows(Level.TASKS):
             tasks = entry_tasks(connection, page_viewer, board, entry)["tasks"]
-    return show(
+    return render(
         request,
         page_viewer,
         "entry.html",
@@ -397,7 +397,7 @@ def evidence_page(
     evidence: Evidence = {}
     if level.shows(Level.CELLS):
         evidence = evidence_of(server_of(request), about["judging"], task["task"])
-    return show(
+    return render(
         request,
         viewer,
         "evidence.html",
@@ -415,7 +415,7 @@ def result_file(entry: str, server: ThisServer) -> Response:
     """Sends the browser to the signed result."""
     if not entry.replace("_", "").isalnum():
         raise not_found()
-    return go(server, f"/v1/submissions/{entry}/result")
+    return redirect(server, f"/v1/submissions/{entry}/result")
 
 
 def _board_of(connection: sa.Connection, viewer: Viewer, entry: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from judge.report.html.render import REPORT
 from judge.report.html.runs import LIST_KEYS
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
-from judge.serve.api.limits import rates_of, who
+from judge.serve.api.limits import rates_of, requester_key
 from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer, server_of, session_of
 from judge.serve.problems import KINDS, Problem, not_found
@@ -53,8 +53,8 @@ POLICY = (
 )
 """The content security policy of all pages."""
 
-MAX_FORM_BYTES = 256 << 10
-_MAX_FIELDS = 100
+MAX_FORM_BYTES = 256 << 10  # of a form without a file
+_MAX_FIELDS = 100  # of a form
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 _OWN = Assets(scripts=("base.js", "lists.js", "compare.js"))
@@ -114,7 +114,7 @@ def prefix_of(server: Server) -> str:
     return urlsplit(server.options.public_url).path.rstrip("/")
 
 
-def show(
+def render(
     request: Request,
     viewer: Viewer,
     template: str,
@@ -154,7 +154,7 @@ def show(
     return HTMLResponse(text, status, {**PRIVATE, **(headers or {})})
 
 
-def go(server: Server, path: str) -> RedirectResponse:
+def redirect(server: Server, path: str) -> RedirectResponse:
     """Sends the browser to a page after a form was posted."""
     return RedirectResponse(prefix_of(server) + path, 303)
 
@@ -183,7 +183,7 @@ async def posted(request: Request) -> FormData:
     if session is None:
         raise Problem("unauthorized", "The session has ended: sign in again.")
     check_origin(request, server)
-    rates_of(server).take("change", who(session.viewer))
+    rates_of(server).take("change", requester_key(session.viewer))
     form = await read_form(request, MAX_FORM_BYTES)
     check_token(server, session, form)
     return form
@@ -247,7 +247,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
     """A problem as a page."""
     viewer = getattr(request.state, "page_viewer", Viewer())
     headers = {**problem.headers, "Cache-Control": "no-store"}
-    return show(
+    return render(
         request,
         viewer,
         "problem.html",
@@ -268,7 +268,7 @@ def wants_page(request: Request) -> bool:
 def remember(request: Request, viewer: Caller) -> Viewer:
     """The viewer of a page, also for error pages; visits count towards the API's rate limits."""
     request.state.page_viewer = viewer
-    rates_of(server_of(request)).take("read", who(viewer))
+    rates_of(server_of(request)).take("read", requester_key(viewer))
     return viewer
 
 
@@ -303,7 +303,7 @@ def problem(request: Request, page_viewer: PageViewer, name: str) -> Response:
         raise not_found()
     if not wants_page(request):
         return PlainTextResponse(f"{kind.title} ({kind.status})\n\n{kind.explanation}\n")
-    return show(
+    return render(
         request, page_viewer, "problem.html", kind.title, problem=Problem(name), instance=None
     )
 

@@ -18,9 +18,9 @@ from judge.serve.api.results import (
     cancel_submission,
     is_finished,
     own_results,
-    seen,
     submission_view,
     verdicts_view,
+    visible_judging,
     withdraw_submission,
 )
 from judge.serve.api.submissions import Claims, accept_body, kind_of_file
@@ -35,9 +35,9 @@ from judge.serve.pages.frame import (
     check_origin,
     check_token,
     field,
-    go,
     read_form,
-    show,
+    redirect,
+    render,
 )
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
@@ -46,8 +46,8 @@ from judge.serve.store.tables import DisputeState, Level
 
 router = APIRouter()
 
-_LISTED = 100
-_PIECE = 1 << 20
+_MAX_LISTED = 100  # submissions on a page
+_PIECE_BYTES = 1 << 20  # read from a form's file at a time
 _FIELDS = ("system", "model", "setting", "url", "cutoff", "note")
 
 
@@ -74,7 +74,7 @@ def _form(
             .where(t.account.c.id.in_(viewer.teams - {viewer.account}))
             .order_by(t.account.c.name),
         )
-    return show(
+    return render(
         request,
         viewer,
         "submit.html",
@@ -107,7 +107,7 @@ async def submit_posted(request: Request, server: ThisServer) -> Response:
         return await run_in_threadpool(_form, request, server, session.viewer, phase, problem)
     finally:
         await form.close()
-    return go(server, f"/submissions/{answer['id']}")
+    return redirect(server, f"/submissions/{answer['id']}")
 
 
 async def _accepted(server: Server, viewer: Viewer, form: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ async def _accepted(server: Server, viewer: Viewer, form: Any) -> dict[str, Any]
     with server.folder.receiving() as received:
         if isinstance(file, UploadFile) and file.filename:
             kind = kind_of_file(file.filename, file.content_type or "")
-            while piece := await file.read(_PIECE):
+            while piece := await file.read(_PIECE_BYTES):
                 await run_in_threadpool(received.write, piece)
                 if received.size > LIMITS[kind]:
                     raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
@@ -162,10 +162,10 @@ def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respons
             sa.select(t.submission)
             .where(visible_to(viewer, t.submission))
             .order_by(t.submission.c.seq.desc())
-            .limit(_LISTED),
+            .limit(_MAX_LISTED),
         )
         views = [submission_view(connection, viewer, row) for row in rows]
-    return show(request, viewer, "submissions.html", "Submissions", submissions=views)
+    return render(request, viewer, "submissions.html", "Submissions", submissions=views)
 
 
 @router.get("/submissions/{submission}")
@@ -177,7 +177,7 @@ def submission_page(
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)
         view = submission_view(connection, viewer, row)
-        judging, level, phase = seen(connection, viewer, row)
+        judging, level, phase = visible_judging(connection, viewer, row)
         bounded = is_bounded_for(connection, viewer, phase)
         boards = all_rows(
             connection,
@@ -208,7 +208,7 @@ def submission_page(
                 visible_to(viewer, t.dispute),
             )
         ).all()
-    return show(
+    return render(
         request,
         viewer,
         "submission.html",
@@ -234,7 +234,7 @@ def submission_task_page(
     """A task of a submission: its verdicts, and program and cells if the level shows them."""
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)
-        judging, level, phase = seen(connection, viewer, row)
+        judging, level, phase = visible_judging(connection, viewer, row)
         bounded = is_bounded_for(connection, viewer, phase)
         verdicts = verdicts_view(connection, judging, level, bounded=bounded)
         suite = find(connection, viewer, t.suite, phase["suite"])
@@ -280,10 +280,10 @@ async def act_posted(
     if act == "choose":
         choice = Choice(submission=submission)
         await run_in_threadpool(choose_submission, field(form, "board", 80), choice, viewer, server)
-        return go(server, f"/submissions/{submission}")
+        return redirect(server, f"/submissions/{submission}")
     acts = {"cancel": cancel_submission, "withdraw": withdraw_submission}
     if act not in acts:
         raise Problem("not-found")
     etag = field(form, "etag", 100)
     await run_in_threadpool(acts[act], submission, viewer, server, etag)
-    return go(server, f"/submissions/{submission}")
+    return redirect(server, f"/submissions/{submission}")

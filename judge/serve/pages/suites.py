@@ -18,8 +18,8 @@ from judge.serve.boards.probing import probing_of
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
 from judge.serve.disputes.review import STEPS_IF_ACCEPTED, groups
-from judge.serve.disputes.routes import listed, shown_group
-from judge.serve.pages.frame import PageViewer, SignedIn, cell_text, show
+from judge.serve.disputes.routes import group_view, visible_disputes
+from judge.serve.pages.frame import PageViewer, SignedIn, cell_text, render
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -35,7 +35,7 @@ GRID_ROWS, GRID_COLUMNS = 40, 16
 @router.get("/")
 def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """Suites, boards, and how busy the server is."""
-    return show(
+    return render(
         request,
         page_viewer,
         "home.html",
@@ -48,7 +48,7 @@ def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Respo
     )
 
 
-_LISTED = 50
+_MAX_LISTED = 50  # disputes on the home page
 
 
 _UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
@@ -58,7 +58,7 @@ def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
     """The unsettled disputes of the viewer's teams, with what happens next."""
     if viewer.account is None:
         return []
-    rows = listed(server, viewer, state=None, limit=_LISTED)
+    rows = visible_disputes(server, viewer, state=None, limit=_MAX_LISTED)
     return [
         row | {"now": STEPS_IF_ACCEPTED[state]}
         for row in rows
@@ -75,7 +75,7 @@ def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
         undecided = [
             group
             for group in groups(connection, viewer)
-            if shown_group(connection, group, viewer.account)["mine"] is None
+            if group_view(connection, group, viewer.account)["mine"] is None
         ]
         if undecided:
             waiting.append(("/review", f"{counted(len(undecided), 'disputed case')} to decide"))
@@ -124,7 +124,7 @@ def suite_page(
         ):
             tasks.extend(split["tasks"])
     revisions = list_revisions(suite, page_viewer, server)["revisions"]
-    return show(
+    return render(
         request,
         page_viewer,
         "suite.html",
@@ -146,7 +146,7 @@ def probing_page(
         row = find(connection, viewer, t.suite, suite)
         require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])
         variants, agreements = probing_of(connection, server.folder, row["id"])
-    return show(
+    return render(
         request,
         viewer,
         "probing.html",
@@ -163,7 +163,7 @@ def task_page(
 ) -> Response:
     """A public task: its question, and its first input as a grid."""
     document = get_task(suite, task, page_viewer, server)
-    return show(
+    return render(
         request,
         page_viewer,
         "task.html",

@@ -91,18 +91,18 @@ MAINTENANCE = "maintenance"
 END_TICK_S = 30.0
 """Below the feedback level ``verdicts``, end times are rounded to this many seconds."""
 
-_POLL_S = 0.1
-_POLL_ANYWAY_S = 1.0
-_AGAIN_S = 2.0
-_MAX_PAUSE_S = 60.0
-_STOP_S = 25.0
-_HELD_S = 10.0
-_REJUDGE_EVERY = 20
+_POLL_S = 0.1  # between two looks whether something was committed
+_POLL_ANYWAY_S = 1.0  # between two queries without a commit
+_RETRY_S = 2.0  # after an error of the database; doubles while machines refuse
+_MAX_PAUSE_S = 60.0  # between two attempts after refusals
+_STOP_S = 25.0  # for running cases to end; later, their leases are returned
+_HELD_S = 10.0  # how long a judging with a locked results directory is left alone
+_REJUDGE_EVERY = 20  # with one slot, one of this many claims prefers rejudgings
 _MAX_CLAIMS = 100  # a judging that machines refuse this often is itself at fault
 _OF_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 )
-_SPARE_DESCRIPTORS = 16
+_SPARE_DESCRIPTORS = 16  # that have to be free before a judging is started
 MIN_FREE_TEMPORARY_BYTES = 32 << 20
 """No judging is started if less than this is free for temporary files, in bytes."""
 
@@ -384,7 +384,7 @@ class Dispatcher:
                     taken = self._claim()
                 except Exception as error:  # noqa: BLE001  a slot survives errors of the machine
                     self._report(error)
-                    self._stopping.wait(_AGAIN_S)
+                    self._stopping.wait(_RETRY_S)
                     continue
                 if taken is not None:
                     return taken
@@ -601,7 +601,7 @@ class Dispatcher:
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
             return
         self._release(taken)
-        self._stopping.wait(min(_MAX_PAUSE_S, _AGAIN_S * 2 ** min(self._refusals, 10)))
+        self._stopping.wait(min(_MAX_PAUSE_S, _RETRY_S * 2 ** min(self._refusals, 10)))
         self._refusals += 1
 
     def _release(self, taken: Claim) -> None:
@@ -619,7 +619,7 @@ class Dispatcher:
                 return
             except DatabaseGoneError as error:
                 self._warn(error)
-                if self._stopping.wait(_AGAIN_S):
+                if self._stopping.wait(_RETRY_S):
                     return
             else:
                 return

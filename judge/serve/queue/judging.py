@@ -40,7 +40,7 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.tables import Kind
 from judge.suites.layouts import Layout
 
-_KEPT_SCORERS = 4
+_MAX_SCORERS = 4  # each keeps a suite and engines open
 _SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
 
 
@@ -141,7 +141,7 @@ class CaseCounter:
         return None
 
 
-_PAUSE_BY_COST = 20
+_PAUSE_BY_COST = 20  # times the processor time of a signature: at most 5 % of a core
 
 
 class Scorers:
@@ -190,7 +190,7 @@ class Scorers:
             if scorer is None:
                 scorer = RunScorer(options, self._resources[rules])
             self._scorers[name] = scorer
-            while len(self._scorers) > _KEPT_SCORERS:
+            while len(self._scorers) > _MAX_SCORERS:
                 del self._scorers[next(iter(self._scorers))]
         suite = scorer.suite(str(path))
         if suite.digest != work.revision["digest"]:

@@ -25,8 +25,12 @@ from judge.serve.store.tables import JudgingState, Lane, new_id
 INTERACTIVE_CASES = 30
 """Submissions with at most this many cases go into the interactive lane."""
 
-LOST_BEFORE_ALONE = 3
-DEATHS_ALONE = 3
+MAX_LOST_LEASES = 3
+"""A judging that has lost this many leases only runs on a dispatcher that runs no other."""
+
+MAX_DISPATCHER_DEATHS = 3
+"""A judging fails if this many dispatchers died while they ran only this judging."""
+
 RETRIES = 2
 """How many times a judging that ended in judge errors is tried again."""
 
@@ -322,7 +326,7 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
         transaction: a transaction that contains nothing else.
         taken: the claimed judging.
         reason: the reason, shown to people.
-        retry: whether another try may help; there are at most :data:`RETRIES`.
+        retry: whether another attempt may help; there are at most :data:`RETRIES`.
 
     Raises:
         FencedError: the lease is lost.
@@ -341,7 +345,7 @@ def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> N
     Args:
         transaction: a transaction that contains nothing else.
         taken: the claimed judging.
-        counts: whether this claim counts as a try; it does not if the judging could not start.
+        counts: whether this claim counts as an attempt; it does not if the judging could not start.
 
     Raises:
         FencedError: the lease is lost.
@@ -396,18 +400,20 @@ def lose(
     lost = row["lost"] + 1
     at_fault = row["alone"] and others == 1 and progress <= row["done"]
     deaths = row["deaths_alone"] + at_fault
-    failed = deaths >= DEATHS_ALONE
+    failed = deaths >= MAX_DISPATCHER_DEATHS
     state = JudgingState.FAILED if failed else JudgingState.QUEUED
     if row["cancel"]:
         state = JudgingState.CANCELLED
-    reason = f"{deaths} dispatchers died while they judged only this" if failed else row["reason"]
+    reason = (
+        f"{deaths} dispatchers died while they judged nothing else" if failed else row["reason"]
+    )
     _end(
         transaction,
         Claim(row, lease),
         state,
         lost=lost,
         deaths_alone=deaths,
-        alone=lost >= LOST_BEFORE_ALONE,
+        alone=lost >= MAX_LOST_LEASES,
         done=max(progress, row["done"]),
         front=1,
         reason=reason,

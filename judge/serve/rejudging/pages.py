@@ -11,16 +11,16 @@ from starlette.responses import Response
 
 from judge.serve.access.rights import Viewer, find, in_lists
 from judge.serve.context import Server, ThisServer
-from judge.serve.pages.frame import PageViewer, Posted, SignedIn, field, go, show
+from judge.serve.pages.frame import PageViewer, Posted, SignedIn, field, redirect, render
 from judge.serve.problems import Problem
 from judge.serve.rejudging.routes import (
-    AskedScope,
     NewRejudging,
+    ScopeRequest,
     act,
     apply,
-    listed,
     post_rejudging,
-    shown,
+    rejudging_view,
+    visible_rejudgings,
 )
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -38,7 +38,7 @@ NEXT = {
 }
 """State of a rejudging -> what it means, shown on its page."""
 
-_LISTED = 100
+_MAX_LISTED = 100  # rejudgings on a page
 _SHOWN = 300
 """How many changed verdicts a page shows; the API returns up to 5,000."""
 
@@ -46,12 +46,12 @@ _SHOWN = 300
 @router.get("/rejudgings")
 def rejudgings_page(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """The applied rejudgings; for authors, all rejudgings of their suites."""
-    return show(
+    return render(
         request,
         page_viewer,
         "rejudgings.html",
         "Rejudgings",
-        rejudgings=listed(server, page_viewer, limit=_LISTED),
+        rejudgings=visible_rejudgings(server, page_viewer, limit=_MAX_LISTED),
         suites=_authored(server, page_viewer),
     )
 
@@ -75,12 +75,12 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
             suite=field(form, "suite", 80),
             reason=field(form, "reason", 1_000),
             revision=int(revision) if revision else None,
-            scope=AskedScope(afresh=bool(form.get("afresh"))),
+            scope=ScopeRequest(afresh=bool(form.get("afresh"))),
         )
     except ValueError as error:
         raise Problem("invalid", "A rejudging needs a suite, a reason, and a number.") from error
     made = await run_in_threadpool(post_rejudging, draft, viewer, server)
-    return go(server, f"/rejudgings/{made['id']}")
+    return redirect(server, f"/rejudgings/{made['id']}")
 
 
 @router.get("/rejudgings/{rejudging}")
@@ -90,7 +90,7 @@ def rejudging_page(
     """A rejudging: its state, its cost, and its changes, those outside the correction first."""
     with server.database.reading() as connection:
         row = find(connection, page_viewer, t.rejudging, rejudging)
-        document = shown(connection, page_viewer, row)
+        document = rejudging_view(connection, page_viewer, row)
         names = _accounts(connection, rejudging)
         boards = all_rows(
             connection,
@@ -100,7 +100,7 @@ def rejudging_page(
         )
     is_author = page_viewer.authors(row["suite"])
     diff = row["diff"] if is_author and row["diff"] and "verdicts" in row["diff"] else None
-    return show(
+    return render(
         request,
         page_viewer,
         "rejudging.html",
@@ -141,7 +141,7 @@ async def application_posted(
     if not typed.isdecimal():
         raise Problem("invalid", "Type the number of verdicts that change.")
     await run_in_threadpool(apply, server, viewer, rejudging, int(typed))
-    return go(server, f"/rejudgings/{rejudging}")
+    return redirect(server, f"/rejudgings/{rejudging}")
 
 
 @router.post("/rejudgings/{rejudging}/{action}")
@@ -153,4 +153,4 @@ async def action_posted(
     if action not in {"start", "retry", "cancel"}:
         raise Problem("not-found")
     await run_in_threadpool(act, server, viewer, rejudging, action)
-    return go(server, f"/rejudgings/{rejudging}")
+    return redirect(server, f"/rejudgings/{rejudging}")

@@ -14,9 +14,9 @@ from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import revision_of, revisions_of
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem
-from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import ApplyRequest, Scope, ScopeKind
+from judge.serve.rejudging import states
 from judge.serve.rejudging.service import RejudgingRequest, advance, compute_cost, open_requested
+from judge.serve.rejudging.states import ApplyRequest, Scope, ScopeKind
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.tables import RejudgingState, SuiteRole
@@ -29,11 +29,11 @@ _PLAIN = r"^[^\x00]*$"
 _Ids = Annotated[
     list[Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=1_000)
 ]
-_MAX_CHANGED = 2**53
+_MAX_CHANGED = 2**53  # the largest whole number that JSON clients represent exactly
 
 
-class AskedScope(BaseModel):
-    """What is judged again; see :class:`judge.serve.rejudging.machine.Scope`."""
+class ScopeRequest(BaseModel):
+    """What is judged again; see :class:`judge.serve.rejudging.states.Scope`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,11 +51,11 @@ class NewRejudging(BaseModel):
     suite: Annotated[str, Field(max_length=80, pattern=_PLAIN)]
     reason: Annotated[str, Field(min_length=1, max_length=1_000, pattern=_PLAIN)]
     revision: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    scope: AskedScope = Field(default_factory=AskedScope)
+    scope: ScopeRequest = Field(default_factory=ScopeRequest)
     options: Annotated[dict[str, Any], Field(max_length=20)] | None = None
 
 
-class Typed(BaseModel):
+class Confirmation(BaseModel):
     """The number that is typed to apply a rejudging."""
 
     model_config = ConfigDict(extra="forbid")
@@ -89,11 +89,13 @@ def post_rejudging(new: NewRejudging, caller: Caller, server: ThisServer) -> dic
 def get_rejudgings(caller: Caller, server: ThisServer, page: Paging) -> dict[str, Any]:
     """Rejudgings, newest first."""
     last = page.since("rejudgings") or ""
-    rows = listed(server, caller, limit=page.limit + 1, before=last)
+    rows = visible_rejudgings(server, caller, limit=page.limit + 1, before=last)
     return {"rejudgings": page.cut("rejudgings", rows, "id")}
 
 
-def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> list[dict[str, Any]]:
+def visible_rejudgings(
+    server: Server, viewer: Viewer, *, limit: int, before: str = ""
+) -> list[dict[str, Any]]:
     """The rejudgings that the viewer may see, newest first."""
     statement = (
         sa.select(
@@ -119,10 +121,12 @@ def get_rejudging(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[st
     """One rejudging: its state, cost and progress."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.rejudging, rejudging)
-        return shown(connection, caller, row)
+        return rejudging_view(connection, caller, row)
 
 
-def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dict[str, Any]:
+def rejudging_view(
+    connection: sa.Connection, viewer: Viewer, row: dict[str, Any]
+) -> dict[str, Any]:
     """A rejudging as the API and the pages show it; only authors see more than state and reason."""
     suite = connection.scalar(sa.select(t.suite.c.name).where(t.suite.c.id == row["suite"]))
     document: dict[str, Any] = {
@@ -134,7 +138,7 @@ def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dic
     )
     if not viewer.authors(row["suite"]):
         return document
-    progress = machine.progress_of(connection, row["id"])
+    progress = states.progress_of(connection, row["id"])
     diff = row["diff"] or {}
     return {
         **document,
@@ -191,20 +195,20 @@ def act(server: Server, viewer: Viewer, rejudging: str, name: str) -> dict[str, 
     row = _authored(server, viewer, rejudging)
     with server.database.writing(viewer.actor()) as transaction:
         if name == "start":
-            machine.start(transaction, rejudging)
+            states.start(transaction, rejudging)
         elif name == "retry":
-            machine.retry_failed(transaction, rejudging)
+            states.retry_failed(transaction, rejudging)
         else:
-            machine.cancel(transaction, rejudging, str(viewer.account))
+            states.cancel(transaction, rejudging, str(viewer.account))
     if name == "start":
         advance(server)
     with server.database.reading() as connection:
-        return shown(connection, viewer, find(connection, viewer, t.rejudging, row["id"]))
+        return rejudging_view(connection, viewer, find(connection, viewer, t.rejudging, row["id"]))
 
 
 @router.post("/rejudgings/{rejudging}:apply", dependencies=[rate("change")])
 def post_apply(
-    rejudging: _Id, typed: Typed, caller: Caller, server: ThisServer, response: Response
+    rejudging: _Id, typed: Confirmation, caller: Caller, server: ThisServer, response: Response
 ) -> dict[str, Any]:
     """Makes a rejudging's judgings current; ``changed`` is the number of verdicts that change."""
     response.headers["Cache-Control"] = "no-store"
@@ -222,8 +226,8 @@ def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[
         suite = find(connection, viewer, t.suite, row["suite"])
     applying = ApplyRequest(str(viewer.account), changed, bool(suite["two_reviewers"]))
     with server.database.writing(viewer.actor()) as transaction:
-        late = machine.apply(transaction, rejudging, applying, boards_of(server).new_version)
+        late = states.apply(transaction, rejudging, applying, boards_of(server).new_version)
     if late:
         raise Problem("conflict", f"{late} submissions were made meanwhile; they are judged first.")
     with server.database.reading() as connection:
-        return shown(connection, viewer, find(connection, viewer, t.rejudging, rejudging))
+        return rejudging_view(connection, viewer, find(connection, viewer, t.rejudging, rejudging))

@@ -23,8 +23,8 @@ from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
 from judge.serve.problems import Problem
 from judge.serve.queue.conditions import checked_options, ensure_conditions, environment_of
-from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import Opening, Scope, in_scope
+from judge.serve.rejudging import states
+from judge.serve.rejudging.states import Opening, Scope, in_scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row
 from judge.serve.store.tables import JudgingState, RejudgingState
@@ -67,7 +67,7 @@ def open_requested(transaction: Transaction, wanted: RejudgingRequest) -> str:
         Its id.
 
     Raises:
-        Problem: 409 or 422, see :func:`judge.serve.rejudging.machine.open_rejudging`.
+        Problem: 409 or 422, see :func:`judge.serve.rejudging.states.open_rejudging`.
         UsageError: an option is not valid.
     """
     environment = environment_of(transaction.connection)
@@ -77,7 +77,7 @@ def open_requested(transaction: Transaction, wanted: RejudgingRequest) -> str:
     if wanted.options is not None:
         options = checked_options(dict(wanted.options))
     conditions = ensure_conditions(transaction, wanted.revision, options, environment)
-    return machine.open_rejudging(
+    return states.open_rejudging(
         transaction,
         Opening(
             wanted.suite["id"],
@@ -105,7 +105,7 @@ def compute_cost(server: Server, rejudging: str) -> dict[str, Any]:
         target = _conditions(connection, row["conditions"])
         scope = Scope.of_document(row["scope"])
         used = connection.scalars(
-            machine.in_scope(row["suite"], scope)
+            states.in_scope(row["suite"], scope)
             .order_by(None)
             .with_only_columns(t.judging.c.conditions)
             .distinct()
@@ -154,7 +154,7 @@ def advance(server: Server) -> int:
     """
     with server.database.reading() as connection:
         rows = all_rows(
-            connection, sa.select(t.rejudging).where(t.rejudging.c.state.in_(machine.OPEN))
+            connection, sa.select(t.rejudging).where(t.rejudging.c.state.in_(states.OPEN))
         )
     ready = 0
     for row in rows:
@@ -163,15 +163,15 @@ def advance(server: Server) -> int:
                 compute_cost(server, row["id"])
             continue
         with server.database.writing(_ACTOR) as transaction:
-            machine.add_late_members(transaction, row["id"])
+            states.add_late_members(transaction, row["id"])
         with server.database.reading() as connection:
             row = _row(connection, row["id"])  # noqa: PLW2901  its current state
-            complete = machine.progress_of(connection, row["id"]).is_complete
+            complete = states.progress_of(connection, row["id"]).is_complete
             if row["state"] != RejudgingState.RUNNING or not complete:
                 continue
             diff = diff_of(connection, row, compare_boards)
         with server.database.writing(_ACTOR) as transaction:
-            ready += machine.make_ready(transaction, row["id"], diff, diff["members"])
+            ready += states.make_ready(transaction, row["id"], diff, diff["members"])
     return ready
 
 
@@ -299,15 +299,15 @@ def cost_of(
     }
 
 
-_AT_ONCE = 500
+_IDS_PER_QUERY = 500  # databases limit the parameters of a statement
 
 
 def _cases_on_record(connection: sa.Connection, judgings: list[str]) -> dict[CaseName, int]:
     counts: dict[CaseName, int] = {}
-    for first in range(0, len(judgings), _AT_ONCE):
+    for first in range(0, len(judgings), _IDS_PER_QUERY):
         rows = connection.execute(
             sa.select(t.verdict.c.task, t.verdict.c.case, sa.func.count())
-            .where(t.verdict.c.judging.in_(judgings[first : first + _AT_ONCE]))
+            .where(t.verdict.c.judging.in_(judgings[first : first + _IDS_PER_QUERY]))
             .group_by(t.verdict.c.task, t.verdict.c.case)
         )
         for task, case, count in rows:

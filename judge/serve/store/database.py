@@ -34,12 +34,12 @@ from sqlalchemy.exc import (
 from judge.errors import StoreError, UsageError
 from judge.serve.store.tables import event
 
-_BUSY_MS = 30_000
+_BUSY_MS = 30_000  # how long a writer waits for another one
 _EVENT_LOCK = 0x6A756467_65766E74  # "judgevnt": events are numbered in the order of their commits
 _SCHEMA_LOCK = 0x6A756467_6D696772  # "judgmigr"
 _STARTING = sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK))
-_MAX_STATE = 80
-_IDLE_S = 20.0
+_MAX_STATE_CHARS = 80  # length of the columns ``before`` and ``after``
+_IDLE_S = 20.0  # then PostgreSQL ends a transaction; see :class:`Database`
 _CHANNEL = "judge_events"
 _WRITES = sa.select(
     sa.func.pg_advisory_xact_lock(_EVENT_LOCK), sa.func.pg_notify(_CHANNEL, sa.literal(""))
@@ -119,8 +119,8 @@ class Transaction:
                 "kind": kind,
                 "object": of,
                 "actor": self.actor.name,
-                "before": None if before is None else str(before)[:_MAX_STATE],
-                "after": None if after is None else str(after)[:_MAX_STATE],
+                "before": None if before is None else str(before)[:_MAX_STATE_CHARS],
+                "after": None if after is None else str(after)[:_MAX_STATE_CHARS],
                 "detail": None if detail is None else dict(detail),
                 "request": self.actor.request,
                 "address": self.actor.address,

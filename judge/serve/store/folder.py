@@ -21,7 +21,7 @@ from judge.errors import StoreError
 from judge.files.writing import naming_what_is_written, sync_folder, write_whole, writing_whole
 
 _SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
-_SECRET_BYTES = 32
+_SECRET_BYTES = 32  # a key of HMAC-SHA-256
 MIN_FREE_BYTES = 256 << 20
 """If less space is free, no upload is accepted and no judging is started."""
 

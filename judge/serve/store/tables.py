@@ -160,7 +160,7 @@ class DisputeState(StrEnum):
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's base 32: text sorts in the same order as the numbers."""
 
-_LENGTH = 26
+_ID_DIGITS = 26  # 128 bits in base 32
 _TIME_BITS, _RANDOM_BITS = 48, 80
 
 ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
@@ -175,7 +175,7 @@ def new_id(prefix: str) -> str:
     """
     milliseconds = time.time_ns() // 1_000_000 % (1 << _TIME_BITS)
     number = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
-    digits = [_ALPHABET[number >> 5 * place & 31] for place in reversed(range(_LENGTH))]
+    digits = [_ALPHABET[number >> 5 * place & 31] for place in reversed(range(_ID_DIGITS))]
     return f"{prefix}_{''.join(digits)}"
 
 

@@ -40,7 +40,8 @@ class Contradictions:
         return frozenset((*self.changed, *self.added, *self.emptied))
 
 
-FEW = 20
+MAX_CHANGED_CONSTANTS = 20
+"""If more constants differ, the gold was probably made from another version of the input."""
 
 
 class ContradictedInput:
@@ -131,7 +132,11 @@ class ContradictedInput:
             certainty = Certainty.SURE
         else:
             alone = len(material.cases) == 1
-            certainty = Certainty.POSSIBLE if alone or len(own) > FEW else Certainty.LIKELY
+            certainty = (
+                Certainty.POSSIBLE
+                if alone or len(own) > MAX_CHANGED_CONSTANTS
+                else Certainty.LIKELY
+            )
         yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
 
 
@@ -228,7 +233,7 @@ def what_moves(
     constants: Mapping[CellAddress, CellValue],
     formulas: Mapping[CellAddress, str] | None = None,
 ) -> dict[CellAddress, tuple[CellValue, CellValue]]:
-    """Finds answer cells for which the gold's formulas give other values with new contents.
+    """Finds answer cells whose values change if cells of the gold get new contents.
 
     Args:
         case: the case.
@@ -288,10 +293,10 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
 
 
 def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
-    """Selects the cells that the gold changed singly, not as part of a rewritten row or column.
+    """Selects the cells that the gold changed individually, not with most of a row or column.
 
     Sorting a list, or writing headings again, changes most of a row or column. This is not checked
-    if other cases show whether it was such work or a slip.
+    if other cases show whether the change was intended.
     """
     held: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
@@ -405,7 +410,7 @@ class BlankConstant:
             if (address.sheet, address.column) not in columns
             and not is_heading(material.cases, case, address)
         ]
-        if not own or len(own) > FEW:
+        if not own or len(own) > MAX_CHANGED_CONSTANTS:
             return
         traces = traces_of(case.answer.values())
         traced = [address for address in own if traces.holds(case.gold.value(address))]

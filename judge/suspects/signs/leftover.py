@@ -133,14 +133,18 @@ class Leftover:
         if source is not None:
             other, there = source
             why = (
-                f"case {other.number}'s input has it in {address_in(other.input, there)}, where "
-                f"this case's has {shown(case.input.value(there))}; no cell of this input has it"
+                f"the input of case {other.number} has this value in "
+                f"{address_in(other.input, there)}, where the input of this case has "
+                f"{shown(case.input.value(there))}; no cell of this input has the value"
             )
             # A number may equal a value in another input by chance, a name may not.
             named = any(isinstance(case.answer.get(address), str) for address in left)
             certainty = Certainty.SURE if named else Certainty.LIKELY
         else:
-            why = "no cell of the input has it, though the rest of the column is copied from there"
+            why = (
+                "no cell of the input has this value, although the rest of the column is copied "
+                "from the input"
+            )
             certainty = Certainty.POSSIBLE
         return suspect(
             material,

@@ -297,7 +297,7 @@ class _Rule:
 
 
 class OmittedRow:
-    """Finds rows with a word that the question quotes, which one gold leaves out."""
+    """Finds rows that one gold leaves out although they have a word that the question quotes."""
 
     name = "omitted-row"
     title = "the gold leaves out a row with the word that the question quotes"

@@ -193,7 +193,7 @@ MIN_ROWS = 5
 SHARE_OF_ROWS = 0.75
 """Share of these rows in which a column must be filled to belong to the table."""
 
-FEW = 0.1
+MAX_MISTAKEN_SHARE = 0.1
 """If a larger share of the rows is affected, this looks like a rule and not like a mistake."""
 
 
@@ -235,7 +235,9 @@ class LoneValue:
     ) -> Suspect:
         first = lone[0]
         rows = {(address.sheet, address.row) for address in case.answer}
-        few = len({(cell.sheet, cell.row) for cell in lone}) <= max(1, FEW * len(rows))
+        few = len({(cell.sheet, cell.row) for cell in lone}) <= max(
+            1, MAX_MISTAKEN_SHARE * len(rows)
+        )
         return suspect(
             material,
             case.number,

@@ -15,8 +15,8 @@ from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 from judge.formulas.references import Reference
 from judge.recalc import rewrite
 from judge.recalc.reduction import (
-    WORTH_BYTES,
-    WORTH_FORMULAS,
+    MIN_FORMULAS,
+    MIN_SHEET_BYTES,
     bounded_columns,
     is_ascii_only,
     logical_constants,
@@ -32,7 +32,7 @@ from judge.workbook.dependency import FormulaIndex, dependencies
 from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 from tests.unit.recalc.fakes import package, workbook
 
-ROWS = WORTH_FORMULAS + 50
+ROWS = MIN_FORMULAS + 50
 
 
 def book(asked: str, *, rows: int = ROWS, more: int = 0) -> Workbook:
@@ -92,17 +92,19 @@ def test_if_a_formula_may_read_more_than_it_names_everything_stays(asked: str) -
 
 
 def test_a_reduction_that_saves_nothing_is_not_made() -> None:
-    workbook = book("=Data!B2", rows=WORTH_FORMULAS)
+    workbook = book("=Data!B2", rows=MIN_FORMULAS)
     assert left_of(workbook).data == workbook.data
 
 
 def test_a_large_sheet_that_no_formula_names_loses_its_cells() -> None:
-    workbook = book("=Data!B2", rows=3, more=WORTH_BYTES // 40)
+    workbook = book("=Data!B2", rows=3, more=MIN_SHEET_BYTES // 40)
     left = left_of(workbook)
     assert left.sheet_names == workbook.sheet_names
     assert left.used_range("Other") is None
     assert formulas(left) == formulas(workbook)
-    named = book(f"=Data!B2+COUNTA(Other!A1:A{WORTH_BYTES // 40})", rows=3, more=WORTH_BYTES // 40)
+    named = book(
+        f"=Data!B2+COUNTA(Other!A1:A{MIN_SHEET_BYTES // 40})", rows=3, more=MIN_SHEET_BYTES // 40
+    )
     assert left_of(named).data == named.data
 
 

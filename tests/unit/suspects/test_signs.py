@@ -411,7 +411,7 @@ def test_a_name_that_only_another_case_s_input_has_is_sure(tmp_path: Path) -> No
     (found,) = examined(LEFTOVER, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
     assert (found.case, found.certainty) == (2, Certainty.SURE)
     assert found.summary == "the gold's C3 is 'Bob', which the input does not have"
-    assert "where this case's has 'Bobby'" in found.why
+    assert "where the input of this case has 'Bobby'" in found.why
 
 
 def test_a_cell_that_keeps_what_another_case_has_is_sure(tmp_path: Path) -> None:

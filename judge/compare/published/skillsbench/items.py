@@ -1,6 +1,6 @@
-"""SkillsBench's tests of workbook tasks as items: as published, and as they are meant.
+"""SkillsBench's tests of workbook tasks as items: as published, and as intended.
 
-As they are meant, they use computed values and check every required cell.
+As intended, they use computed values and check every required cell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_meant
+from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import MissingError, OpenBook, Workspace
 from judge.compare.published.skillsbench.attempt import (
     PASSED,
@@ -85,8 +85,8 @@ def judge_test(task: str, name: str, attempt: Attempt) -> TestOutcome:
     return test.outcome(attempt)
 
 
-_GDP_TOLERANCE = 0.5
-_PROTEIN_TOLERANCE = 0.01
+_GDP_TOLERANCE = 0.5  # absolute, of the published test
+_PROTEIN_TOLERANCE = 0.01  # absolute, of the published test
 _QUARTERS = ("Q1", "Q2", "Q3", "Q4")
 
 
@@ -140,8 +140,8 @@ class Computed(Attempt):
         return super().sheet(name, formulas=True)
 
 
-Meant = Callable[[Computed], str]
-"""A test as it is meant; returns what is wrong, or an empty string."""
+Intended = Callable[[Computed], str]
+"""A test as intended; returns what is wrong, or an empty string."""
 
 
 _COMPUTED: Mapping[str, str] = {
@@ -157,7 +157,7 @@ _COMPUTED: Mapping[str, str] = {
 values."""
 
 
-def meant_outcome(
+def intended_outcome(
     task: str, name: str, attempt: Computed, workspace: Workspace
 ) -> tuple[TestOutcome, str]:
     """Returns what a test should have returned, and the fault that explains a difference."""
@@ -349,8 +349,8 @@ def _rates(data: bytes | None, workspace: Workspace) -> Mapping[tuple[Value, Val
     return rates_of(ComputedSheet(book, workbook.sheet_names[0]))
 
 
-def _presentation(workspace: Workspace) -> dict[str, tuple[Meant, str]]:
-    def rate(*, inverse: bool) -> Meant:
+def _presentation(workspace: Workspace) -> dict[str, tuple[Intended, str]]:
+    def rate(*, inverse: bool) -> Intended:
         return lambda attempt: wrong_rate(
             _rates(attempt.output, workspace), attempt, inverse=inverse
         )
@@ -372,7 +372,7 @@ def _presentation(workspace: Workspace) -> dict[str, tuple[Meant, str]]:
 # -- all of them -----------------------------------------------------------------------------------
 
 
-def _gdp() -> dict[str, tuple[Meant, str]]:
+def _gdp() -> dict[str, tuple[Intended, str]]:
     step, counted = "TestStep1DataValues::test", "TestStep2Statistics::test"
     values: Mapping[str, Sequence[int]] = {
         f"{step}_exports_values": EXPORTS,
@@ -401,8 +401,8 @@ def _gdp() -> dict[str, tuple[Meant, str]]:
     }
 
 
-def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Meant, str]]]:
-    """Returns task -> test -> the test as it is meant, and the fault of the published test."""
+def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Intended, str]]]:
+    """Returns task -> test -> the test as intended, and the fault of the published test."""
     dots_tests, right = "TestDotsAccuracy::test", "TestDataTransformationCorrectness::test"
     return {
         "weighted-gdp-calc": _gdp(),
@@ -442,16 +442,16 @@ def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Meant, s
     }
 
 
-def _only_source(name: str) -> Meant:
+def _only_source(name: str) -> Intended:
     """Returns the published test, restricted to the required sheet."""
 
-    def meant(attempt: Computed) -> str:
+    def intended(attempt: Computed) -> str:
         names = [sheet for sheet in attempt.sheet_names if "data" in sheet.lower()]
         if "SourceData" not in names:
             return "there is no sheet SourceData"
         return TESTS["sales-pivot-analysis"][name].outcome(attempt).detail
 
-    return meant
+    return intended
 
 
 # -- the suite -------------------------------------------------------------------------------------
@@ -487,9 +487,9 @@ def _official(check: object, workspace: Workspace) -> Outcome:
 def _standard(check: object, workspace: Workspace) -> Outcome:
     task, test = _names(check)
     attempt = workspace.once("skillsbench computed", lambda: _computed(task, workspace))
-    result, fault = meant_outcome(task, test, attempt, workspace)
+    result, fault = intended_outcome(task, test, attempt, workspace)
     official = _official(check, workspace)
-    return as_meant(
+    return as_intended(
         official, ItemDetails(detail=result.detail), fault, right=result.result == PASSED
     )
 

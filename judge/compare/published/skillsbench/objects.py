@@ -37,7 +37,7 @@ LIFTS = ("Best3SquatKg", "Best3BenchKg", "Best3DeadliftKg")
 _DOTS_COLUMNS = ("Name", "Sex", "BodyweightKg", *LIFTS, "TotalKg", "Dots")
 _MEN = (-1.093e-06, 0.0007391293, -0.1918759221, 24.0900756, -307.75076)
 _WOMEN = (-1.0706e-06, 0.0005158568, -0.1126655495, 13.6175032, -57.96288)
-DOTS_TOLERANCE = 0.01
+DOTS_TOLERANCE = 0.01  # absolute, of the published test
 _TRUTH = "cleaned_with_coefficients.xlsx"
 
 
@@ -180,8 +180,8 @@ _STATES = frozenset(
     }
 )
 _MIN_REGIONS, _MAX_REGIONS = 2000, 3000
-_CHECKED_ROWS = 50
-_CODE_SHARE = 0.9
+_CHECKED_ROWS = 50  # the published test reads no more
+_CODE_SHARE = 0.9  # of the income data's codes that the pivot data must have
 
 
 def _pivot(attempt: Attempt, sheet: str) -> Pivot:

@@ -30,7 +30,7 @@ def _same_number(cell: str, value: float, expected: float, tolerance: float) -> 
 # -- weighted-gdp-calc -----------------------------------------------------------------------------
 
 YEARS = ("H", "I", "J", "K", "L")
-_GDP_TOLERANCE = 0.5
+_GDP_TOLERANCE = 0.5  # absolute, of the published test
 _ERRORS = ("#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NULL!", "#NUM!", "#N/A")
 _GDP_SHEETS = ("Task", "Data")
 _WIDTHS: Mapping[str, Sequence[float]] = {

@@ -503,26 +503,32 @@ class _Run:
         return self._dictionaries(rule, objects.sparklines)
 
     def chart(self, rule: Rule) -> bool:
-        asked = rule.get("chart_props", ())
-        return self._dictionaries(rule, lambda book, name: objects.charts(book, name, asked))
+        property_names = rule.get("chart_props", ())
+        return self._dictionaries(
+            rule, lambda book, name: objects.charts(book, name, property_names)
+        )
 
     def pivot_table(self, rule: Rule) -> bool:
-        asked = rule.get("pivot_props", ())
-        return self._dictionaries(rule, lambda book, name: objects.pivots(book, name, asked))
+        property_names = rule.get("pivot_props", ())
+        return self._dictionaries(
+            rule, lambda book, name: objects.pivots(book, name, property_names)
+        )
 
     def row_props(self, rule: Rule) -> bool:
-        asked = rule.get("props", ())
-        return self._dictionaries(rule, lambda book, name: objects.rows(book, name, asked))
+        property_names = rule.get("props", ())
+        return self._dictionaries(rule, lambda book, name: objects.rows(book, name, property_names))
 
     def col_props(self, rule: Rule) -> bool:
-        asked = rule.get("props", ())
-        return self._dictionaries(rule, lambda book, name: objects.columns(book, name, asked))
+        property_names = rule.get("props", ())
+        return self._dictionaries(
+            rule, lambda book, name: objects.columns(book, name, property_names)
+        )
 
     def filter(self, rule: Rule) -> bool:
         return self._dictionaries(rule, objects.filters)
 
     def style(self, rule: Rule) -> bool:
-        asked = tuple(rule.get("props", ()))
+        property_names = tuple(rule.get("props", ()))
         made = []
         for ref in self._pair(rule):
             if ref.book is None:
@@ -530,23 +536,25 @@ class _Run:
                     "TypeError", "'NoneType' object is not subscriptable", Side.RULES
                 )
             with blaming(ref.book.side):
-                made.append(self._looks(ref.book, ref.name, asked))
+                made.append(self._looks(ref.book, ref.name, property_names))
         return made[0] == made[1]
 
-    def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
+    def _looks(self, book: Book, name: str, property_names: tuple[str, ...]) -> tuple[object, ...]:
         """The formatting of a sheet: its size, default properties, and cells that have others."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)
         rows, columns = looks.size
-        usual = looks.row_of(asked, cell_key(0, 0)) if rows and columns else ()
+        usual = looks.row_of(property_names, cell_key(0, 0)) if rows and columns else ()
         looks_by_key = {
             key: look
             for key in (looks.states if rows and columns else ())
-            if (look := looks.row_of(asked, key)) != usual
+            if (look := looks.row_of(property_names, key)) != usual
         }
         stored = len(looks.states)
-        for key, look in look_of_sheet(looks, book, name, asked, osworld=self._osworld).items():
+        for key, look in look_of_sheet(
+            looks, book, name, property_names, osworld=self._osworld
+        ).items():
             if look != usual or key >> 15 > rows or (key & 0x7FFF) > columns:
                 looks_by_key[key] = look
             else:

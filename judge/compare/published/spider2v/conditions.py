@@ -24,8 +24,8 @@ from judge.workbook.tree import Element, whole
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _SIGNS = frozenset(("<>", "<=", ">=", *"=<>+-*/^&%(),;"))
-_MAX_CHARS = 2000
-_MAX_DEPTH = 40
+_MAX_CHARS = 2000  # of a formula; conditions of real workbooks are shorter
+_MAX_DEPTH = 40  # of parentheses and calls
 
 
 class CannotComputeError(Exception):
@@ -375,7 +375,7 @@ _AS_FORMULA = {
     "containsErrors",
     "notContainsErrors",
 }
-_MAX_CELLS = 200_000
+_MAX_CELLS = 200_000  # of a reference that a condition reads
 _MAX_BLANKS = 50
 
 Condition = Callable[[object], bool]
@@ -545,7 +545,7 @@ def _compared(operator: str, value: object, references: Sequence[object]) -> boo
 
 
 def look_of_sheet(
-    looks: SheetLooks, book: Book, sheet: str, asked: Sequence[str], *, osworld: bool
+    looks: SheetLooks, book: Book, sheet: str, property_names: Sequence[str], *, osworld: bool
 ) -> dict[int, tuple[object, ...]]:
     """Returns the effect of conditional formats on cells: key -> requested properties.
 
@@ -557,5 +557,7 @@ def look_of_sheet(
     for look in active_looks(book, sheet, osworld=osworld):
         for key in look.keys:
             state = looks.state(key)
-            look_by_key[key] = tuple(looks.property(name, state, look.look) for name in asked)
+            look_by_key[key] = tuple(
+                looks.property(name, state, look.look) for name in property_names
+            )
     return look_by_key

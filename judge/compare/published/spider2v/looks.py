@@ -131,14 +131,14 @@ class SheetLooks:
         """Returns a cell; a cell that is not in the file is blank."""
         return self.states.get(key, _ABSENT)
 
-    def row_of(self, asked: Sequence[str], key: int) -> tuple[object, ...]:
+    def row_of(self, property_names: Sequence[str], key: int) -> tuple[object, ...]:
         """Returns the requested properties of a cell.
 
         Raises:
             PublishedError: the published function raises.
             WorkbookError: the style sheet is broken or over a limit.
         """
-        return tuple(self.property(name, self.state(key)) for name in asked)
+        return tuple(self.property(name, self.state(key)) for name in property_names)
 
     def property(self, name: str, state: CellState, look: Element | None = None) -> object:
         """A property of a cell, or of a conditional look that is on top of it.

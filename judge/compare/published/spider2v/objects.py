@@ -65,13 +65,13 @@ def sparklines(book: Book, sheet: str) -> dict[str, str]:
 # -- charts ---------------------------------------------------------------------------------------
 
 
-def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
+def charts(book: Book, sheet: str, property_names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Returns series references -> requested properties of each chart.
 
     Args:
         book: the workbook.
         sheet: name of the sheet.
-        asked: names of properties.
+        property_names: names of properties.
 
     Raises:
         PublishedError: the published function raises.
@@ -89,7 +89,7 @@ def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
         and not chart.dropped_by_openpyxl
     ]
     listed.sort(key=lambda chart: 3 if chart.anchor is None else _ORDER[chart.anchor.kind])
-    return {chart_key(chart): _chart_properties(chart, asked) for chart in listed}
+    return {chart_key(chart): _chart_properties(chart, property_names) for chart in listed}
 
 
 def _is_plain(anchor: Anchor | None) -> bool:
@@ -112,11 +112,11 @@ def _reference(plot: Plot, source: Source | None) -> str:
     return source.reference if source.kind in {"numRef", "strRef"} else ""
 
 
-def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
+def _chart_properties(chart: Chart, property_names: Sequence[str]) -> dict[str, Any]:
     plot = chart.plots[0]
     properties: dict[str, Any] = {}
     for name in ("title", "legend", "anchor", "width", "height", "type", "direction"):
-        if name not in asked:
+        if name not in property_names:
             continue
         if name == "title":
             properties[name] = first_run(chart.title)
@@ -133,7 +133,7 @@ def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
         else:
             properties[name] = _WIDTH if name == "width" else _HEIGHT
     for letter in "xyz":
-        if f"{letter}title" in asked:
+        if f"{letter}title" in property_names:
             properties[f"{letter}title"] = first_run(_axis_title(chart, letter))
     return properties
 
@@ -173,7 +173,7 @@ def _anchor(anchor: Anchor | None) -> list[Any]:
 # -- pivot tables ---------------------------------------------------------------------------------
 
 
-def pivots(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
+def pivots(book: Book, sheet: str, property_names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Returns source -> requested properties of each pivot table.
 
     Raises:
@@ -183,10 +183,10 @@ def pivots(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
     tab = book.tab(sheet)
     if tab is None:
         return {}
-    return dict(_pivot(pivot, asked) for pivot in book.facts.pivots(tab))
+    return dict(_pivot(pivot, property_names) for pivot in book.facts.pivots(tab))
 
 
-def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
+def _pivot(pivot: Pivot, property_names: Sequence[str]) -> tuple[str, dict[str, Any]]:
     items = [
         [(item.hidden, item.index) for item in field.items if item.index is not None]
         for field in pivot.fields
@@ -202,7 +202,7 @@ def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
     )
     attributes = dict(pivot.attributes)
     properties: dict[str, Any] = {}
-    if "name" in asked:
+    if "name" in property_names:
         properties["name"] = pivot.name
     for name, attribute, default in (
         ("show_total", "visualTotals", True),
@@ -210,22 +210,22 @@ def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
         ("show_empty_col", "showEmptyCol", False),
         ("show_headers", "showHeaders", True),
     ):
-        if name in asked:
+        if name in property_names:
             properties[name] = is_on(attributes.get(attribute), default=default)
-    if "location" in asked:
+    if "location" in property_names:
         properties["location"] = pivot.location
-    if "filter" in asked or "selection" in asked:
+    if "filter" in property_names or "selection" in property_names:
         properties["selection"] = (
-            selection if "ordered" in asked else [set(item) for item in selection]
+            selection if "ordered" in property_names else [set(item) for item in selection]
         )
-    if "filter" in asked:
+    if "filter" in property_names:
         properties["filter_fields"] = set(pivot.pages)
-    if "col_fields" in asked:
+    if "col_fields" in property_names:
         properties["col_fields"] = [index - left for index in pivot.columns]
-    if "row_fields" in asked:
+    if "row_fields" in property_names:
         properties["row_fields"] = [index - left for index in pivot.rows]
-    if "data_fields" in asked:
-        named = "data_fields_name" in asked
+    if "data_fields" in property_names:
+        named = "data_fields_name" in property_names
         properties["data_fields"] = [
             f"{field.field - left};{field.name if named else ''};{field.function};{field.shown_as}"
             for field in pivot.data
@@ -249,7 +249,7 @@ def _source_corners(pivot: Pivot) -> tuple[tuple[int, int], tuple[int, int]]:
 # -- rows, columns, filters ------------------------------------------------------------------------
 
 
-def rows(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
+def rows(book: Book, sheet: str, property_names: Sequence[str]) -> dict[object, dict[str, Any]]:
     """Returns row -> requested properties, for the rows that the file lists.
 
     Raises:
@@ -260,7 +260,7 @@ def rows(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str,
     if tab is None:
         return {}
     return {
-        row: {name: row_property(attributes, name) for name in asked}
+        row: {name: row_property(attributes, name) for name in property_names}
         for row, attributes in book.facts.row_attributes(tab).items()
     }
 
@@ -280,7 +280,7 @@ def row_property(attributes: Mapping[str, str], name: str) -> object:
     raise no_attribute("RowDimension", name)
 
 
-def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
+def columns(book: Book, sheet: str, property_names: Sequence[str]) -> dict[object, dict[str, Any]]:
     """Returns first column -> requested properties, for the columns that the file lists.
 
     Raises:
@@ -297,7 +297,7 @@ def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[s
             if not 1 <= first <= MAX_COLUMN:
                 continue
             columns_by_letter[column_letters(first)] = {
-                name: column_property(element.attributes, name) for name in asked
+                name: column_property(element.attributes, name) for name in property_names
             }
     return columns_by_letter
 

@@ -31,12 +31,12 @@ EVERYTHING = [
 ]
 
 
-def board(*asked: tuple[int, str]) -> dict[str, Any]:
+def board(*required: tuple[int, str]) -> dict[str, Any]:
     """Returns a board as the published files write it."""
     sheets: dict[str, dict[str, dict[str, bool]]] = {}
     for number in ("1", "2"):
         sheets[number] = {
-            category: {name: (int(number), f"{category}.{name}") in asked for name in names}
+            category: {name: (int(number), f"{category}.{name}") in required for name in names}
             for category, names in CATEGORIES.items()
         }
     return sheets
@@ -44,12 +44,12 @@ def board(*asked: tuple[int, str]) -> dict[str, Any]:
 
 def find(
     answer: bytes,
-    asked: Mapping[str, Any] | None,
+    required: Mapping[str, Any] | None,
     profile: str = "standard",
     gold: bytes | None = None,
     *more: Gold,
 ) -> Finding:
-    golds = [Gold(data=workbook() if gold is None else gold, options={"board": asked}), *more]
+    golds = [Gold(data=workbook() if gold is None else gold, options={"board": required}), *more]
     spec = CheckerSpec("boards")
     task = Task("1", "?", "?", (TestCase(1, (), tuple(golds)),), spec)
     return checker_of(spec).check(
@@ -127,10 +127,10 @@ def test_a_change_that_several_properties_are_about() -> None:
 
 
 def test_the_gold_is_accepted_and_a_difference_says_sheet_property_and_values() -> None:
-    asked = board(*EVERYTHING)
+    required = board(*EVERYTHING)
     for profile in ("standard", "official"):
-        assert find(workbook(), asked, profile).agrees
-    found = find(workbook(replace(GOLD, title="Sale")), asked)
+        assert find(workbook(), required, profile).agrees
+    found = find(workbook(replace(GOLD, title="Sale")), required)
     (difference,) = found.record["differences"]
     assert difference["sheet"] == "Data"
     assert (difference["expected"], difference["actual"]) == ("Sales", "Sale")
@@ -140,10 +140,10 @@ def test_the_gold_is_accepted_and_a_difference_says_sheet_property_and_values() 
 
 
 def test_every_row_counts() -> None:
-    gold, asked = workbook(Made(rows=250)), board((1, "cells.values"))
+    gold, required = workbook(Made(rows=250)), board((1, "cells.values"))
     changed = workbook(Made(rows=250, far=8))
-    assert find(changed, asked, "official", gold).agrees
-    assert not find(changed, asked, "standard", gold).agrees
+    assert find(changed, required, "official", gold).agrees
+    assert not find(changed, required, "standard", gold).agrees
 
 
 def test_a_table_of_one_cell_never_agrees_as_published() -> None:
@@ -151,26 +151,26 @@ def test_a_table_of_one_cell_never_agrees_as_published() -> None:
     book.worksheets[0]["A1"] = "Total"
     buffer = io.BytesIO()
     book.save(buffer)
-    asked = {"1": {"cells": {"values": True}}}
-    assert not find(buffer.getvalue(), asked, "official", buffer.getvalue()).agrees
-    assert find(buffer.getvalue(), asked, "standard", buffer.getvalue()).agrees
+    required = {"1": {"cells": {"values": True}}}
+    assert not find(buffer.getvalue(), required, "official", buffer.getvalue()).agrees
+    assert find(buffer.getvalue(), required, "standard", buffer.getvalue()).agrees
 
 
 def test_columns_may_be_in_any_order() -> None:
-    asked = board((1, "cells.values"))
+    required = board((1, "cells.values"))
     turned = workbook(Made(columns=(0, 2, 1)))
-    assert find(turned, asked).agrees
-    assert find(turned, asked, "official").agrees
+    assert find(turned, required).agrees
+    assert find(turned, required, "official").agrees
 
 
 def test_new_sheets_may_stand_anywhere_and_have_any_name() -> None:
-    asked = board((1, "cells.values"), (2, "pivot_tables.values"))
+    required = board((1, "cells.values"), (2, "pivot_tables.values"))
     named = workbook(Made(sheet="Summary"))
-    assert find(named, asked).agrees
-    assert find(named, asked, "official").agrees
+    assert find(named, required).agrees
+    assert find(named, required, "official").agrees
     turned = workbook(Made(sheet="Summary", turned=True))
-    assert find(turned, asked).agrees
-    assert not find(turned, asked, "official").agrees
+    assert find(turned, required).agrees
+    assert not find(turned, required, "official").agrees
 
 
 def test_the_class_of_the_number_format_counts_for_every_board_as_published() -> None:
@@ -182,35 +182,35 @@ def test_the_class_of_the_number_format_counts_for_every_board_as_published() ->
 
 
 def test_one_pair_of_rules_is_enough_as_published() -> None:
-    asked = board((1, "format_conditions.fill_color"))
+    required = board((1, "format_conditions.fill_color"))
     other = workbook(Made(second="FF0000FF"))
-    assert find(other, asked, "official").agrees
-    assert not find(other, asked).agrees
+    assert find(other, required, "official").agrees
+    assert not find(other, required).agrees
     both = workbook(Made(second="FF0000FF", fill="FF0000FF"))
-    assert not find(both, asked, "official").agrees
+    assert not find(both, required, "official").agrees
 
 
 def test_panes_of_a_later_sheet_are_those_of_an_earlier_one_as_published() -> None:
-    asked = board((2, "view.freeze_pane"))
-    del asked["1"]
+    required = board((2, "view.freeze_pane"))
+    del required["1"]
     frozen = workbook(Made(frozen="B3"))
-    assert not find(frozen, asked, "official").agrees
-    assert find(frozen, asked).agrees
+    assert not find(frozen, required, "official").agrees
+    assert find(frozen, required).agrees
 
 
 def test_one_of_several_golds_is_enough() -> None:
-    asked = board((1, "charts.title"))
-    other = Gold(data=workbook(Made(title="Sold")), options={"board": asked})
-    assert find(workbook(Made(title="Sold")), asked, "standard", None, other).agrees
-    assert not find(workbook(Made(title="Gold")), asked, "standard", None, other).agrees
+    required = board((1, "charts.title"))
+    other = Gold(data=workbook(Made(title="Sold")), options={"board": required})
+    assert find(workbook(Made(title="Sold")), required, "standard", None, other).agrees
+    assert not find(workbook(Made(title="Gold")), required, "standard", None, other).agrees
 
 
 def test_the_published_verdict_is_about_all_golds() -> None:
     # The first gold is right for the judge only, the second one for the published code only.
-    asked = board((1, "charts.title"), (1, "charts.trendlines"))
-    published = Gold(data=workbook(Made(trend="exp", title="Sold")), options={"board": asked})
+    required = board((1, "charts.title"), (1, "charts.trendlines"))
+    published = Gold(data=workbook(Made(trend="exp", title="Sold")), options={"board": required})
     answer = workbook(Made(title="Sold"))
-    found = find(answer, asked, "standard", workbook(Made(title="Sale")), published)
+    found = find(answer, required, "standard", workbook(Made(title="Sale")), published)
     assert (found.agrees, found.record["official_equal"]) == (False, True)
     views = board((2, "view.freeze_pane"))
     del views["1"]
@@ -278,5 +278,5 @@ def test_a_board_that_is_none_is_refused(given: object) -> None:
 
 def test_a_board_names_what_it_asks_in_order() -> None:
     read = Board.of({"check_board": {"2": {"view": {"freeze_pane": True}}, 1: {"cells": {}}}})
-    assert [str(each) for each in read.asked] == ["1 (view.freeze_pane · sheet 2)"]
+    assert [str(each) for each in read.required] == ["1 (view.freeze_pane · sheet 2)"]
     assert set(read.sheets) == {1, 2}

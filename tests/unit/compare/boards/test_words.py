@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from judge.compare.boards.board import CATEGORIES, RequestedProperty, asked_in_words
+from judge.compare.boards.board import CATEGORIES, RequestedProperty, requirement_in_words
 
 
 def test_every_property_has_a_sentence_of_its_own() -> None:
     listed = [(category, name) for category, names in CATEGORIES.items() for name in names]
-    said = [asked_in_words(RequestedProperty(1, 2, *each)) for each in listed]
+    said = [requirement_in_words(RequestedProperty(1, 2, *each)) for each in listed]
     assert len(set(said)) == len(listed)
     assert all(each.startswith("On the second sheet, the") for each in said if "many" not in each)
     assert not any("_" in each for each in said)

@@ -23,7 +23,7 @@ from judge.compare.cells.dynamic import constant_answer, measure_dynamic
 from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import comparison_to_json
-from judge.compare.cells.requested_formula import Demand, asked_of
+from judge.compare.cells.requested_formula import Demand, demand_of
 from judge.compare.cells.sides import OtherCase, ScopeSources
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
@@ -345,7 +345,7 @@ def follow(
         (ranges, ranges),
         profile=get_profile(profile),
         compute=Arithmetic(),
-        asked=Demand.NOTHING,
+        demand=Demand.NOTHING,
     )
 
 
@@ -481,7 +481,7 @@ def test_a_gold_is_live_and_as_constants_hard_coded() -> None:
             (ranges, ranges),
             profile=get_profile("standard"),
             compute=Arithmetic(),
-            asked=Demand.NOTHING,
+            demand=Demand.NOTHING,
         ).kind
         for output in (gold, fixed)
     ]
@@ -498,7 +498,7 @@ def test_a_gold_is_live_and_as_constants_hard_coded() -> None:
     ],
 )
 def test_a_question_says_what_it_asks_for(question: str | None, asked: Demand) -> None:
-    assert asked_of(question) is asked
+    assert demand_of(question) is asked
 
 
 # -- as options of a comparison --------------------------------------------------------------------

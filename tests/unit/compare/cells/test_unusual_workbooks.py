@@ -203,7 +203,7 @@ def measured(
         (where, where),
         profile=get_profile("standard"),
         compute=Arithmetic(),
-        asked=Demand.NOTHING,
+        demand=Demand.NOTHING,
     )
 
 
@@ -394,7 +394,7 @@ def test_inputs_behind_a_defined_name_are_inputs(below: bool) -> None:
         (where, where),
         profile=get_profile("standard"),
         compute=Given({"Data": "E1:E2" if below else "A1:A2"}),
-        asked=Demand.NOTHING,
+        demand=Demand.NOTHING,
     )
     assert (found.kind, inputs_of(found)) == (Dynamic.LIVE, ["'S'!A1", "'S'!A2"])
 
@@ -428,7 +428,7 @@ def test_a_spilled_result_belongs_to_its_formula_also_where_that_is_outside_the_
         (where, where),
         profile=get_profile("standard"),
         compute=Filled(),
-        asked=Demand.NOTHING,
+        demand=Demand.NOTHING,
     )
     assert (found.kind, found.eligible, inputs_of(found)) == (Dynamic.LIVE, 1, ["'S'!A2"])
 
@@ -456,7 +456,7 @@ def test_a_gold_whose_ties_fall_otherwise_when_it_is_computed_again_says_nothing
         (where, where),
         profile=get_profile("standard"),
         compute=Restless(),
-        asked=Demand.NOTHING,
+        demand=Demand.NOTHING,
     )
     assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.NOT_REPEATED)
 

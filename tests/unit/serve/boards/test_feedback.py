@@ -82,7 +82,7 @@ class TestAnswers:
 
 def test_leaks_are_those_of_the_specification() -> None:
     """The table of 300 tasks with 3 cases, for 150 submissions."""
-    rows = [(row.level, row.bounded, row.one) for row in leaks(300, 900, 150)]
+    rows = [(row.level, row.bounded, row.per_submission) for row in leaks(300, 900, 150)]
     assert rows == [
         ("none", True, 0),
         ("score", True, pytest.approx(7.65, abs=0.01)),

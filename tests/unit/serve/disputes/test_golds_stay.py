@@ -109,8 +109,8 @@ class Everything:
 @pytest.fixture
 def streams_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams send what exists, and end."""
-    monkeypatch.setattr(results, "_STREAM_S", 0.05)
-    monkeypatch.setattr(results, "_COMMENT_S", 0.02)
+    monkeypatch.setattr(results, "_MAX_STREAM_S", 0.05)
+    monkeypatch.setattr(results, "_KEEP_ALIVE_S", 0.02)
 
 
 @pytest.mark.usefixtures("streams_end")

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from judge.serve.catalog import name_role
 from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.leases import FencedError, lose
-from judge.serve.rejudging.machine import OPEN
 from judge.serve.rejudging.service import advance
+from judge.serve.rejudging.states import OPEN
 from judge.serve.store import tables as t
 from judge.serve.store.tables import SuiteRole
 from tests.unit.serve.spine.world import ACTOR, LINES, World, furnish, typed_lines

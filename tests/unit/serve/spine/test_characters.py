@@ -60,7 +60,7 @@ def test_no_number_and_no_character_of_an_address_is_a_fault(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers beyond 64 bits, nulls, lone surrogates and repeated parameters, in each parameter."""
-    monkeypatch.setattr(results, "_STREAM_S", 0)
+    monkeypatch.setattr(results, "_MAX_STREAM_S", 0)
     ids, visitors, asked = furnish(world)["open"], Visitors(world), 0
     body: dict[str, Any] = {}
     for method, path, query in parameters():

@@ -20,8 +20,8 @@ from judge.serve.queue.conditions import make_environment
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions, _Running
 from judge.serve.queue.judging import CaseCounter, Judged, Scorers, _signature
 from judge.serve.queue.leases import (
-    DEATHS_ALONE,
-    LOST_BEFORE_ALONE,
+    MAX_DISPATCHER_DEATHS,
+    MAX_LOST_LEASES,
     RETRIES,
     Claim,
     FencedError,
@@ -175,11 +175,11 @@ def test_after_three_losses_it_is_judged_alone_and_after_three_deaths_alone_it_h
     world: World,
 ) -> None:
     judging = queued(world)
-    for _ in range(LOST_BEFORE_ALONE):
+    for _ in range(MAX_LOST_LEASES):
         lost(world, taken(world))
     assert row_of(world, judging)["alone"]
     assert world.claim(alone=False) is None  # not beside anything else
-    for _ in range(DEATHS_ALONE):
+    for _ in range(MAX_DISPATCHER_DEATHS):
         lost(world, taken(world))
     row = row_of(world, judging)
     assert row["state"] == JudgingState.FAILED

@@ -245,7 +245,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 def test_every_route_answers_each_role_as_the_table_says(
     small_world: World, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "_STREAM_S", 0)  # streams end at once, and not after an hour
+    monkeypatch.setattr(results, "_MAX_STREAM_S", 0)  # streams end at once, and not after an hour
     ids, visitors = furnish(small_world)[of], Visitors(small_world)
     expected = {name: row[of == "secret"] for name, row in TABLE.items()}
     got: dict[str, str] = {}

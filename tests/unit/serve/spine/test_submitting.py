@@ -21,7 +21,7 @@ from judge.serve import intake
 from judge.serve.access.accounts import create_token
 from judge.serve.access.rights import Viewer
 from judge.serve.api import submissions
-from judge.serve.api.limits import Rates, who
+from judge.serve.api.limits import Rates, requester_key
 from judge.serve.api.results import MAX_WAITS_OF_ONE
 from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.conditions import set_setting
@@ -458,10 +458,16 @@ def test_more_tokens_and_addresses_of_a_network_are_no_more_turns(small_world: W
     sent = [headers, small_world.headers("contestant")] * 2
     answers = [client.get("/v1/me", headers=one).status_code for one in sent]
     assert answers == [200, 200, 200, 429]
-    assert who(Viewer(address="2001:db8::1")) == who(Viewer(address="2001:db8::ffff:1"))
-    assert who(Viewer(address="2001:db8::1")) != who(Viewer(address="2001:db8:0:1::1"))
-    assert who(Viewer(address="192.0.2.1")) == who(Viewer(address="::ffff:192.0.2.1"))
-    assert who(Viewer(address="192.0.2.1")) != who(Viewer(address="192.0.2.2"))
+    assert requester_key(Viewer(address="2001:db8::1")) == requester_key(
+        Viewer(address="2001:db8::ffff:1")
+    )
+    assert requester_key(Viewer(address="2001:db8::1")) != requester_key(
+        Viewer(address="2001:db8:0:1::1")
+    )
+    assert requester_key(Viewer(address="192.0.2.1")) == requester_key(
+        Viewer(address="::ffff:192.0.2.1")
+    )
+    assert requester_key(Viewer(address="192.0.2.1")) != requester_key(Viewer(address="192.0.2.2"))
 
 
 def test_rates_say_what_is_left(small_world: World) -> None:

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from judge.errors import UsageError
 from judge.serve.problems import Problem
-from judge.serve.rejudging import machine
-from judge.serve.rejudging.machine import ApplyRequest, Opening, Scope, ScopeKind
+from judge.serve.rejudging import states
 from judge.serve.rejudging.service import diff_of
+from judge.serve.rejudging.states import ApplyRequest, Opening, Scope, ScopeKind
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
 from judge.serve.store.tables import (
@@ -149,12 +149,12 @@ class World:
             self.suite, NEW, scope or Scope(), "a gold was wrong", self.author, **more
         )
         with self.database.writing(ACTOR) as transaction:
-            return machine.open_rejudging(transaction, opening)
+            return states.open_rejudging(transaction, opening)
 
     def started(self) -> str:
         rejudging = self.opened()
         with self.database.writing(ACTOR) as transaction:
-            machine.start(transaction, rejudging)
+            states.start(transaction, rejudging)
         return rejudging
 
     def ready(self) -> str:
@@ -169,7 +169,7 @@ class World:
             assert row is not None
             row["diff"] = {"cost": {"corrected": [["t1", 2]]}}
             diff = diff_of(transaction.connection, row, lambda *_: [])
-            return machine.make_ready(transaction, rejudging, diff, diff["members"])
+            return states.make_ready(transaction, rejudging, diff, diff["members"])
 
     def diff(self) -> dict[str, Any]:
         with self.database.reading() as connection:
@@ -177,7 +177,7 @@ class World:
 
     def apply(self, rejudging: str, changed: int, *, other: bool = False) -> int:
         with self.database.writing(ACTOR) as transaction:
-            return machine.apply(
+            return states.apply(
                 transaction, rejudging, ApplyRequest(self.author, changed, other), self.new_version
             )
 
@@ -247,7 +247,7 @@ def test_one_of_a_suite_is_open_at_a_time(world: World) -> None:
         world.opened()
     assert problem.value.kind.status == 409
     with world.database.writing(ACTOR) as transaction:
-        machine.cancel(transaction, rejudging, world.author)
+        states.cancel(transaction, rejudging, world.author)
     world.opened()
 
 
@@ -291,17 +291,17 @@ def test_cancelling_changes_nothing_and_keeps_the_judgings(world: World) -> None
     before = world.state()
     rejudging = world.started()
     with world.database.writing(ACTOR) as transaction:
-        machine.cancel(transaction, rejudging, world.author)
+        states.cancel(transaction, rejudging, world.author)
     after = world.state()
     assert after == {**before, "rejudgings": [RejudgingState.CANCELLED]}
     with world.database.reading() as connection:
         assert connection.scalar(sa.select(sa.func.sum(t.account.c.waiting))) == 0
-        states = connection.execute(
+        judgings = connection.execute(
             sa.select(t.judging.c.state).where(t.judging.c.rejudging == rejudging)
         ).scalars()
-        assert set(states) == {JudgingState.CANCELLED}
+        assert set(judgings) == {JudgingState.CANCELLED}
     with pytest.raises(Problem), world.database.writing(ACTOR) as transaction:
-        machine.start(transaction, rejudging)
+        states.start(transaction, rejudging)
 
 
 @pytest.mark.parametrize("place", range(8))
@@ -398,7 +398,7 @@ def test_disputes_are_corrected_when_it_is_applied(world: World) -> None:
         )  # fmt: skip
     rejudging = world.opened(disputes=[dispute])
     with world.database.writing(ACTOR) as transaction:
-        machine.start(transaction, rejudging)
+        states.start(transaction, rejudging)
     world.judge_members(rejudging)
     assert world.make_ready(rejudging)
     world.apply(rejudging, 1)
@@ -419,7 +419,7 @@ def test_a_failed_member_is_tried_again_and_keeps_it_from_being_ready(world: Wor
         )
     assert not world.make_ready(rejudging)
     with world.database.writing(ACTOR) as transaction:
-        assert machine.retry_failed(transaction, rejudging) == 1
+        assert states.retry_failed(transaction, rejudging) == 1
     world.judge_members(rejudging)
     assert world.make_ready(rejudging)
 
