@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,8 @@ _MAX_LOOKS = 200
 """How often gaps are searched: far more often than rows one pixel high require."""
 _MAX_PIXELS = 1 << 15
 """Upper bound of the size of a screen."""
-_ROW_STEP = 8
-_COLUMN_STEP = 24
+_ROW_STEP = 16
+_COLUMN_STEP = 64
 _MAX_WALKED = 500
 """How many rows or columns the published walk tries to find the first cell on the screen."""
 _AT_ONCE = 64
@@ -201,14 +201,22 @@ def _along(
     """Finds rows or columns along several lines, since a merged cell hides those that it covers.
 
     A merged cell reports the size of all the cells that it covers, and the number of the first one,
-    which may not even be on the screen. So the narrowest report for a row or column is right.
+    which may not even be on the screen. So the narrowest report for a row or column is right, and
+    one that the next row or column follows immediately is not searched again.
     """
     narrow: dict[int, Band] = {}
+    certain: dict[int, Band] = {}
     for line in lines:
-        for band in _bands(functools.partial(probe, line), *span):
+        for band in _bands(functools.partial(probe, line), certain, *span):
             narrowest = narrow.get(band.number)
             if narrowest is None or band.end - band.start < narrowest.end - narrowest.start:
                 narrow[band.number] = band
+        certain = {
+            number: band
+            for number, band in narrow.items()
+            if (following := narrow.get(number + 1)) is not None
+            and (following.start == band.end or following.end == band.start)
+        }
     kept: list[Band] = []
     for band in sorted(narrow.values(), key=lambda band: band.end - band.start):
         if all(band.end <= other.start or other.end <= band.start for other in kept):
@@ -216,14 +224,22 @@ def _along(
     return sorted(kept, key=lambda band: band.start)
 
 
-def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step: int) -> list[Band]:
+def _bands(
+    probe: Callable[[list[int]], list[Band]],
+    certain: Mapping[int, Band],
+    first: int,
+    end: int,
+    step: int,
+) -> list[Band]:
     """Finds rows or columns between two pixels: coarse steps first, then one probe in each gap."""
-    bands_by_number: dict[int, Band] = {}
+    bands_by_number = dict(certain)
     looked: set[int] = set()
-    places = list(range(first, end, step))
+    places = [
+        place
+        for place in range(first, end, step)
+        if not any(band.start <= place < band.end for band in certain.values())
+    ]
     for _ in range(_MAX_LOOKS):
-        if not places:
-            break
         looked.update(places)
         for band in probe(places):
             if band.end > band.start:
@@ -235,6 +251,8 @@ def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step:
                 places.append(one.end + 1)
         if bands and bands[-1].end + 1 < end and bands[-1].end + 1 not in looked:
             places.append(bands[-1].end + 1)
+        if not places:
+            break
     return sorted(bands_by_number.values(), key=lambda band: band.start)
 
 

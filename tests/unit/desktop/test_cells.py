@@ -19,11 +19,14 @@ class Grid:
     """Answers like an office that shows a sheet, in either direction.
 
     Of a sheet that runs from right to left, it gives where a cell ends in place of where it begins,
-    and cuts off at the window's edge what it then thinks of it.
+    and cuts off at the window's edge what it then thinks of it. A merged cell covers the cells of
+    the second and third row in one column, if there is one.
     """
 
-    def __init__(self, *, to_the_left: bool) -> None:
+    def __init__(self, *, to_the_left: bool, merged: int | None = None) -> None:
         self._to_the_left = to_the_left
+        self._merged = merged
+        self.hit_tests = 0
 
     def span(self, column: int) -> tuple[int, int]:
         """Returns the first pixel of a column, and the pixel after its last."""
@@ -42,6 +45,7 @@ class Grid:
             case "Get":
                 return COLUMNS
             case "GetAccessibleAtPoint":
+                self.hit_tests += 1
                 x, y, _ = question.arguments
                 row = (y - WINDOW[1]) // ROW_HEIGHT
                 column = next(
@@ -49,6 +53,8 @@ class Grid:
                     for number in range(COLUMNS)
                     if self.span(number)[0] <= x < self.span(number)[1]
                 )
+                if column == self._merged:
+                    row = min(row, 1)
                 return ("office", f"/cell/{row * COLUMNS + column}")
             case "GetIndexInParent":
                 return int(question.ref[1].rpartition("/")[2])
@@ -64,7 +70,8 @@ class Grid:
         right = WINDOW[0] + WINDOW[2]
         if self._to_the_left:
             start, end = min(end, right - 1), min(end + WIDTHS[column % len(WIDTHS)], right)
-        return start, WINDOW[1] + row * ROW_HEIGHT, end - start, ROW_HEIGHT
+        height = 2 * ROW_HEIGHT if (row, column) == (1, self._merged) else ROW_HEIGHT
+        return start, WINDOW[1] + row * ROW_HEIGHT, end - start, height
 
 
 @pytest.fixture
@@ -90,6 +97,17 @@ def test_cells_are_where_clicks_reach_them(
         x, _, width, _ = cell.box
         assert abs(x - start) <= 1
         assert abs(x + width - end) <= 1
+
+
+def test_lines_after_the_first_search_only_what_a_merged_cell_may_hide(
+    driver_cells: types.ModuleType,
+) -> None:
+    plain, merged = (Grid(to_the_left=False, merged=column) for column in (None, 0))
+    expected, found = (driver_cells.Sheet(grid, TABLE, WINDOW).cells() for grid in (plain, merged))
+    assert [(cell.name, cell.box) for cell in found] == [(cell.name, cell.box) for cell in expected]
+    rows, columns = WINDOW[3] // ROW_HEIGHT, len(expected) * ROW_HEIGHT // WINDOW[3]
+    assert plain.hit_tests < 2 * (rows + columns)  # three lines for rows, three for columns
+    assert merged.hit_tests <= plain.hit_tests + 2 * rows
 
 
 def test_of_very_many_cells_the_first_rows_are_read(
