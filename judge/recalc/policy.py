@@ -120,7 +120,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 16
+RULES = 17
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500

@@ -406,10 +406,12 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """TEXTJOIN; if there are several separators, they are used in turn."""
     if len(arguments) < 3:
         raise UnsureError
-    between, skips = all_of(evaluation, arguments[0]), evaluation.scalar(arguments[1])
+    between = all_of(evaluation, arguments[0])
+    omitted = isinstance(arguments[1], Missing)
+    skips = True if omitted else evaluation.scalar(arguments[1])
     if isinstance(skips, (str, ErrorValue)):
         raise UnsureError
-    evaluation.converted = evaluation.converted or between.size > 1
+    evaluation.converted = evaluation.converted or between.size > 1 or omitted
     texts: list[str] = []
     for argument in arguments[2:]:
         cells = (

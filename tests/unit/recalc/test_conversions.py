@@ -488,6 +488,7 @@ def test_mixed_arrays_are_searched_as_excel_does(formula: str, value: Scalar) ->
         ("=MAX(_xlfn.BYCOL(A1:A3,_xleta.SUM))", 6),
         ("=_xlfn.PERCENTOF(A1:A2,A1:A3)", 0.5),
         ('=_xlfn.TEXTJOIN(",",TRUE,A1:B2)', "1,TRUE,2,1"),
+        ('=_xlfn.TEXTJOIN(",",,{"a","","b"})', "a,b"),
         (
             '=_xlfn.TEXTJOIN("|",FALSE,_xlfn.MAP(A1:A3,_xlfn.LAMBDA(_xlpm.v,_xlpm.v>1)))',
             "FALSE|TRUE|TRUE",
