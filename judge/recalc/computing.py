@@ -353,11 +353,16 @@ class EngineCompute:
             self.spent_s += time.perf_counter() - started
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes the formula cells of some ranges that have no trusted value."""
         with self._clock():
-            return self._recalculator.fill(workbook, ranges, origin=origin)
+            return self._recalculator.fill(workbook, ranges, origin=origin, like=like)
 
     def answer_conditions(
         self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
