@@ -52,6 +52,12 @@ _NUMBERS = re.compile(
 
 _CHARACTERS = frozenset(("CHAR", "UNICHAR"))
 _JOINING = frozenset(("CONCAT", "CONCATENATE", "TEXTJOIN", "SUBSTITUTE", "REPLACE"))
+_HIDING_ERRORS = frozenset(
+    """
+    IFERROR IFNA ISERROR ISERR ISNUMBER ISNONTEXT ERROR.TYPE COUNT AGGREGATE LOOKUP MATCH XMATCH
+    XLOOKUP VLOOKUP HLOOKUP SUMIF SUMIFS COUNTIF COUNTIFS AVERAGEIF AVERAGEIFS FILTER
+    """.split()  # noqa: SIM905 - a list of lines says no more
+)
 
 
 def may_be_date(value: CellValue) -> bool:
@@ -147,10 +153,13 @@ class Dated:
         cells: the cells; None for every cell.
         made: those that may read a date that formulas make or contain; None for every cell. The
             others only read dates in cells with constants.
+        hiding: those that may give a value where an engine that cannot read a date has an error;
+            None for every cell.
     """
 
     cells: AbstractSet[CellRef] | None
     made: AbstractSet[CellRef] | None
+    hiding: AbstractSet[CellRef] | None
 
     def holds(self, sheet: str, cell: Cell) -> bool:
         """Whether a formula may depend on a date in text."""
@@ -170,8 +179,9 @@ class Dated:
         """Replaces the engines' values of cells that may depend on a date in text.
 
         A cell's value is computed without engines, whether it converts anything or not. An engine's
-        value is only taken if it is the same with day and month exchanged in all constants, and
-        with plain numbers in the place of dates, so that it does not depend on the order.
+        value is only taken if it is the same with day and month exchanged in all constants, so that
+        it does not depend on the order. An error, and a value that may hide one, must also be the
+        same with plain numbers in the place of dates, since not every engine can read dates.
 
         Args:
             contents: the workbook.
@@ -189,16 +199,20 @@ class Dated:
         same = {
             ref: outcome.values[ref] for ref in left if not _is_in(self.made, ref.sheet, dated[ref])
         }
+        in_doubt = {
+            ref
+            for ref, value in same.items()
+            if isinstance(value, ErrorValue) or _is_in(self.hiding, ref.sheet, dated[ref])
+        }
         complete = outcome.complete
-        for change in (with_days_first, with_plain_numbers):
-            if same:
-                again = asked_again(functools.partial(with_texts, change=change), same.keys())
+        for change, asked in ((with_days_first, same.keys()), (with_plain_numbers, in_doubt)):
+            cells_left = asked & same.keys()
+            if cells_left:
+                again = asked_again(functools.partial(with_texts, change=change), cells_left)
                 complete = complete and again.complete
-                same = {
-                    ref: value
-                    for ref, value in same.items()
-                    if ref in again.values and same_value(value, again.values[ref])
-                }
+                for ref in cells_left:
+                    if ref not in again.values or not same_value(same[ref], again.values[ref]):
+                        del same[ref]
         values |= by_judge | same
         failed = outcome.failed | {ref: _why_not(outcome.values[ref]) for ref in left}
         return replace(
@@ -233,7 +247,7 @@ def dated_cells(workbook: Workbook, walk: Walk | None) -> Dated:
             known.
     """
     if walk is None:
-        return Dated(None, None)
+        return Dated(None, None, None)
 
     def may_make(step: Followed) -> bool:
         cell = walk.index.cell(step.ref)
@@ -246,8 +260,15 @@ def dated_cells(workbook: Workbook, walk: Walk | None) -> Dated:
             return True
         return any(map(may_be_date, texts_of(formula)))
 
+    def may_hide(step: Followed) -> bool:
+        return step.may_read_more or not step.traits.functions.isdisjoint(_HIDING_ERRORS)
+
     constants = Constants(workbook, may_be_date)
-    return Dated(passed_on(walk, may_make, constants), passed_on(walk, may_make))
+    return Dated(
+        passed_on(walk, may_make, constants),
+        passed_on(walk, may_make),
+        passed_on(walk, may_hide),
+    )
 
 
 def with_days_first(text: bytes) -> bytes:
