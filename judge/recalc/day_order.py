@@ -37,7 +37,7 @@ MAX_TRIED = 5_000
 _IN_PART = re.compile(
     rb"(?<!\d)\d{1,2}([/-])\d{1,2}\1\d{2}(?!\d?[/-])|(?:\"|&quot;)[/-](?:\"|&quot;)"
 )
-"""A date in text, or a text from which formulas make one, in the XML of a sheet or of strings."""
+"""A date in text, or a string from which formulas make one, in the XML of a sheet or of strings."""
 
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{2}|(?<![\d./-])\d{1,2}[/-]\d{1,2}(?![\d./-])"
@@ -181,13 +181,13 @@ class Dated:
         A cell's value is computed without engines, whether it converts anything or not. An engine's
         value is only taken if it is the same with day and month exchanged in all constants, so that
         it does not depend on the order. An error, and a value that may hide one, must also be the
-        same with plain numbers in the place of dates, since not every engine can read dates.
+        same with plain numbers instead of dates, since not every engine can read dates.
 
         Args:
             contents: the workbook.
             cells: requested formula cells.
             outcome: the values so far.
-            asked_again: asks the engines about some cells of a package with changed texts.
+            asked_again: asks the engines about some cells of a package with changed text constants.
         """
         dated = self.among(cells)
         values = {ref: value for ref, value in outcome.values.items() if ref not in dated}
@@ -282,5 +282,5 @@ def with_days_first(text: bytes) -> bytes:
 
 
 def with_plain_numbers(text: bytes) -> bytes:
-    """The digits of a text, if it holds a date: a number that every engine can read."""
+    """The digits of text that contains a date: a number that every engine can read."""
     return b"".join(re.findall(rb"\d+", text))[:9] if _NUMBERS.search(text) else text

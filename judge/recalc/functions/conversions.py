@@ -42,7 +42,7 @@ class UnsureError(Exception):
 class DayOrder(enum.Enum):
     """Which number of a date such as ``3/4/2021`` is the day; the region of a machine decides it.
 
-    UNKNOWN stands for the order of the United States, but a text that is a date only in the other
+    UNKNOWN stands for the order of the United States, but a string that is a date only in the other
     order may be one.
     """
 
@@ -349,7 +349,7 @@ _IN_SOME_ORDER = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2\d{4}(?: [\d:. APMapm]*)
 
 
 def is_of_other_order(text: str, order: DayOrder) -> bool:
-    """Whether text is no date because its second or first number cannot be a month.
+    """Whether text is not a date because its second or first number cannot be a month.
 
     In a year of two digits, the numbers may be in a third order.
     """
