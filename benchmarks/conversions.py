@@ -36,7 +36,7 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import tree
 from judge.recalc.explaining import address
 from judge.recalc.functions.contents import Contents
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import DayOrder, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.own import FUNCTIONS, own_values, plain_scalar
 from judge.recalc.functions.scalars import Evaluation
@@ -83,6 +83,11 @@ class Table:
         if reference.size != 1:
             raise UnsureError
         return self._data.get((reference.min_row, reference.min_column))
+
+    @property
+    def day_order(self) -> DayOrder:
+        """The order is that of the United States."""
+        return DayOrder.UNKNOWN
 
     def formula(self, reference: Reference) -> None:
         """No cell of the sheet holds a formula."""

@@ -28,6 +28,7 @@ class Gold:
 
     Attributes:
         name: name of its file.
+        saved: the workbook as the suite has it.
         stripped: the workbook without the values of its formula cells.
         cells: the formula cells in which Excel stored a value.
         expected: Excel's values of these cells, as the reader returns them.
@@ -39,6 +40,7 @@ class Gold:
     """
 
     name: str
+    saved: bytes
     stripped: bytes
     cells: dict[CellRef, Cell]
     expected: dict[CellRef, CellValue]
@@ -101,6 +103,7 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
     used = (workbook.used_range(sheet) for sheet in workbook.sheet_names)
     return Gold(
         name=name,
+        saved=workbook.data,
         stripped=without_values(workbook.data),
         cells=cells,
         expected={ref: cell.value for ref, cell in cells.items()},

@@ -31,8 +31,9 @@ from judge.errors import RecalcError
 from judge.recalc.asking import covering
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.names import FORMULAS
-from judge.recalc.policy import Recalculator, as_read
+from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines
+from judge.recalc.wanted import as_read
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook

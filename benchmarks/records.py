@@ -63,6 +63,8 @@ class Measured:
         source: the corpus and the file, or the task of which the file is one case.
         gold: its formula cells with Excel's values.
         package: the workbook that is computed.
+        saved: the workbook as Excel saved it, whose values show in which order dates in text are
+            read; None if Excel saved none.
         counted: the cells that count: no cells with a volatile formula and, in golds and the
             battery, no cells that depend on such a cell.
         accepts: returns whether a value of a cell is Excel's.
@@ -72,6 +74,7 @@ class Measured:
     source: str
     gold: Gold
     package: bytes
+    saved: bytes | None
     counted: AbstractSet[CellRef]
     accepts: Callable[[CellRef, CellValue], bool]
 
@@ -107,7 +110,8 @@ def of_folder(folder: Path) -> Iterator[Measured]:
                     if not traits(cell.formula or "").volatile
                 }
                 accepts = _strictly(gold)
-                yield Measured(folder.name, source, gold, path.read_bytes(), counted, accepts)
+                package = path.read_bytes()
+                yield Measured(folder.name, source, gold, package, package, counted, accepts)
 
 
 def _strictly(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
@@ -121,7 +125,8 @@ def of_suite(suite: Path) -> Iterator[Measured]:
         if gold.name not in stale:
             source = f"{GOLDS}/{gold.name.split('_')[1]}"
             counted = gold.expected.keys() - gold.volatile
-            yield Measured(GOLDS, source, gold, gold.stripped, counted, _as_published(gold))
+            saved = gold.saved
+            yield Measured(GOLDS, source, gold, gold.stripped, saved, counted, _as_published(gold))
 
 
 def _as_published(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
@@ -137,6 +142,7 @@ def of_battery(path: Path = BATTERY_FILE) -> Iterator[Measured]:
         cells = by_sheet[SHEET]
         gold = Gold(
             name=f"{probe.page} {number}",
+            saved=package,
             stripped=package,
             cells={CellRef(SHEET, cell.row, cell.column): cell for cell in cells},
             expected={PLACE: probe.expected},
@@ -148,7 +154,7 @@ def of_battery(path: Path = BATTERY_FILE) -> Iterator[Measured]:
         )
         source = f"{BATTERY}/{probe.page}"
         accepts = _accepted_by(probe.accepts)
-        yield Measured(BATTERY, source, gold, package, gold.expected.keys(), accepts)
+        yield Measured(BATTERY, source, gold, package, None, gold.expected.keys(), accepts)
 
 
 def _accepted_by(accepts: Callable[[CellValue], bool]) -> Callable[[CellRef, CellValue], bool]:
@@ -187,7 +193,10 @@ def judged(
     counts: Counts = Counter()
     for item in measured:
         workbook = open_workbook(item.package)
-        computed = tables(item.source).fill(workbook, item.gold.ranges, origin=Origin.SOLUTION)
+        like = None if item.saved is None else open_workbook(item.saved)
+        computed = tables(item.source).fill(
+            workbook, item.gold.ranges, origin=Origin.SOLUTION, like=like
+        )
         for ref in item.counted:
             if ref not in computed.values:
                 outcome = "open"

@@ -158,10 +158,15 @@ class Watched(EngineCompute):
         self.computed = hashlib.sha256()
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes with the engines."""
-        computed = super().fill(workbook, ranges, origin=origin)
+        computed = super().fill(workbook, ranges, origin=origin, like=like)
         outcome = (
             sorted(computed.values.items()),
             sorted(computed.not_calculated),

@@ -240,7 +240,12 @@ class ComputedWhereNeeded:
         self._opened = opened
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes those formula cells in some ranges whose values are missing or not trusted.
 
@@ -250,7 +255,7 @@ class ComputedWhereNeeded:
         """
         needed, _ = untrusted_cells(workbook, ranges, self.mode, origin)
         if needed:
-            return self._opened().fill(workbook, ranges, origin=origin)
+            return self._opened().fill(workbook, ranges, origin=origin, like=like)
         replaced = replaced_cells(workbook, ranges, self.mode, origin)
         return ComputedValues(not_calculated=replaced) if replaced else NOTHING_COMPUTED
 

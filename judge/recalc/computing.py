@@ -244,18 +244,22 @@ def answer_conditions(
         EngineUnavailableError: an engine cannot be started.
     """
     return ConditionAnswers(
-        gold=_answers(recalculator, questions.gold, gold, Origin.GOLD),
-        output=_answers(recalculator, questions.output, output, origin),
+        gold=_answers(recalculator, questions.gold, gold, Origin.GOLD, gold),
+        output=_answers(recalculator, questions.output, output, origin, gold),
     )
 
 
 def _answers(
-    recalculator: Recalculator, questions: Questions, workbook: Workbook, origin: Origin
+    recalculator: Recalculator,
+    questions: Questions,
+    workbook: Workbook,
+    origin: Origin,
+    gold: Workbook,
 ) -> Answers:
     if questions.is_empty:
         return NOT_EVALUATED
     try:
-        values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
+        values = recalculator.fill(workbook, list(questions.ranges), origin=origin, like=gold)
     except WorkbookError:
         # The comparison finds and reports the same fault when it reads the values.
         values = NOTHING_COMPUTED
@@ -273,7 +277,7 @@ def _answers(
     if not wanted:
         return Answers({}, unknown, values, engines=values.engines)
     try:
-        cells, book, computed = _computed(recalculator, workbook, list(wanted.values()))
+        cells, book, computed = _computed(recalculator, workbook, list(wanted.values()), gold)
         changing = recalculator.changing_cells(book, list(computed.values))
     except WorkbookError as error:
         reason = f"conditions cannot be computed in this workbook: {error.message}"
@@ -297,7 +301,10 @@ def _answers(
 
 
 def _computed(
-    recalculator: Recalculator, workbook: Workbook, wanted: Sequence[ConditionKey]
+    recalculator: Recalculator,
+    workbook: Workbook,
+    wanted: Sequence[ConditionKey],
+    gold: Workbook,
 ) -> tuple[dict[ConditionKey, CellRef], Workbook, ComputedValues]:
     by_sheet: dict[str, list[ConditionKey]] = defaultdict(list)
     for key in wanted:
@@ -314,7 +321,7 @@ def _computed(
     }
     book = open_workbook(data)
     areas = [_around(refs) for refs in places.values()]
-    return cells, book, recalculator.fill(book, areas, origin=Origin.SOLUTION)
+    return cells, book, recalculator.fill(book, areas, origin=Origin.SOLUTION, like=gold)
 
 
 def _around(refs: Sequence[CellRef]) -> CellRange:
@@ -353,11 +360,16 @@ class EngineCompute:
             self.spent_s += time.perf_counter() - started
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes the formula cells of some ranges that have no trusted value."""
         with self._clock():
-            return self._recalculator.fill(workbook, ranges, origin=origin)
+            return self._recalculator.fill(workbook, ranges, origin=origin, like=like)
 
     def answer_conditions(
         self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin

@@ -6,7 +6,8 @@ import functools
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -32,10 +33,12 @@ from judge.recalc.contract import (
     EngineRequest,
     EngineUnavailableError,
 )
+from judge.recalc.day_order import Dated, dated_cells, day_order
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.functions.contents import SUBTOTALS, Contents
+from judge.recalc.functions.contents import Contents
+from judge.recalc.functions.conversions import DayOrder
 from judge.recalc.functions.own import (
     corrected_values,
     followed_values,
@@ -49,6 +52,7 @@ from judge.recalc.reduction import (
     nameless_constants,
     of_cells,
     reduced,
+    replaceable,
     slimmed,
     spills,
     text_beyond_ascii,
@@ -59,7 +63,13 @@ from judge.recalc.reduction import (
 from judge.recalc.services import services_digest
 from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable, table_digest, trust_table
-from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
+from judge.recalc.wanted import (
+    WantedCell,
+    finished,
+    refreshed_cells,
+    uncomputed_cells,
+    wanted_cells,
+)
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
@@ -71,9 +81,7 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
-from judge.workbook.cell_values import written_controls
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
-from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
 
@@ -120,8 +128,11 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 16
+RULES = 17
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
+
+MAX_ORDERS = 1_000
+"""Largest number of workbooks of which the order of dates in text is remembered."""
 
 FOLLOWED_ALONE = 500
 """Largest number of cells whose dependencies are followed separately for each cell."""
@@ -188,6 +199,15 @@ class _Opened:
         self.index = FormulaIndex(workbook.sheet_names, self.tables.formulas_on)
         self.contents = Contents(workbook, self.index)
 
+    def read_in(self, order: DayOrder) -> None:
+        """Determines how dates in text are read."""
+        self.contents = Contents(self.workbook, self.index, order)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Worksheet -> name of its part."""
+        return {tab.name: tab.part for tab in self.workbook.tabs if tab.is_worksheet}
+
     def written_out(self, cells: Sequence[WantedCell]) -> list[WantedCell]:
         """The cells with structured references replaced by the rectangles that they mean."""
         return [
@@ -205,11 +225,13 @@ class _Prepared:
     Attributes:
         request: the request to the engines.
         known: cell that is computed without any engine, requested or not -> its value.
+        dated: the cells that may depend on a date in text; None if the month comes first in these.
         notes: what a person should know about the request.
     """
 
     request: EngineRequest
     known: Mapping[CellRef, CellValue]
+    dated: Dated | None
     notes: tuple[str, ...]
 
 
@@ -256,6 +278,8 @@ class Recalculator:
         self._missing = missing
         self._trust = trust
         self._identity: tuple[str, ...] | None = None
+        self._orders: dict[str, DayOrder] = {}
+        """Digest of a workbook -> in which order dates in text were read."""
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -304,7 +328,12 @@ class Recalculator:
         return tuple(found)
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes the formula cells of some ranges that have no trusted value.
 
@@ -312,6 +341,8 @@ class Recalculator:
             workbook: an open workbook.
             ranges: rectangles on its sheets, by their real names.
             origin: where the workbook comes from.
+            like: the gold of an output, whose stored values show in which order dates in text are
+                read; for a gold, the gold itself.
 
         Returns:
             The values of the computed cells, in the types that the reader returns, and the cells
@@ -324,6 +355,8 @@ class Recalculator:
         """
         opened = _Opened(workbook)
         cells, refused, unseen = self._computable(opened, ranges, origin)
+        if cells:
+            opened.read_in(self._day_order(workbook if origin is Origin.GOLD else like))
         computed = self._known(opened, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
             return replace(computed, not_calculated={**computed.not_calculated, **refused})
@@ -348,7 +381,7 @@ class Recalculator:
     ) -> ComputedValues:
         """Takes the values from the cache, or computes them."""
         started = time.perf_counter()
-        key = self._key(opened.workbook.digest, cells)
+        key = self._key(opened, cells)
         result = self._cache.get(key)
         if result is None:
             result, lasting = self._compute(opened, cells)
@@ -377,9 +410,23 @@ class Recalculator:
             ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
         }
 
-    def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
+    def _day_order(self, like: Workbook | None) -> DayOrder:
+        """In which order the program that saved a workbook read dates in text."""
+        if like is None or not self._computes_itself or not calculates(like.facts):
+            return DayOrder.UNKNOWN
+        digest = like.digest
+        order = self._orders.get(digest)
+        if order is None:
+            if len(self._orders) >= MAX_ORDERS:
+                self._orders.clear()
+            order = self._orders[digest] = day_order(like, _Opened(like).index)
+        return order if order is DayOrder.DAY_FIRST else DayOrder.UNKNOWN
+
+    def _key(self, opened: _Opened, cells: Sequence[WantedCell]) -> str:
         # This version of the package does not reuse values that another version kept.
-        content = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
+        order = opened.contents.day_order.name
+        refs = sorted(cell.ref for cell in cells)
+        content = repr((opened.workbook.digest, order, self.identity, code_digest(), refs))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
@@ -418,7 +465,7 @@ class Recalculator:
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
-        value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
+        value = finished(answer.value, cell, date_1904=workbook.facts.date_1904)
         return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
 
     def votes(
@@ -438,13 +485,13 @@ class Recalculator:
         if not cells or not self._engines:
             return {}
         request = self._prepared(opened, cells).request
-        finished = {
-            cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
+        typed = {
+            cell.ref: functools.partial(finished, cell=cell, date_1904=workbook.facts.date_1904)
             for cell in cells
         }
         return {
             ref: replace(
-                answers, typed={name: finished[ref](vote) for name, vote in answers.votes.items()}
+                answers, typed={name: typed[ref](vote) for name, vote in answers.votes.items()}
             )
             for ref, answers in self._cascade.all_votes(request).items()
         }
@@ -463,21 +510,31 @@ class Recalculator:
         corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            outcome = outcome.updated(self._asked_again(opened, prepared, corrected, stale))
-        values = outcome.values | own
-        failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
-        used = outcome.used | ({JUDGE} if own else set())
+            constants = replaceable(corrected, prepared.request.dependencies)
+            known = functools.partial(with_known, parts=opened.parts, values=constants)
+            outcome = outcome.updated(self._asked_again(opened, prepared, known, stale))
+        outcome = replace(
+            outcome,
+            values=outcome.values | own,
+            failed={ref: why for ref, why in outcome.failed.items() if ref not in own},
+            used=outcome.used | ({JUDGE} if own else set()),
+        )
+        if prepared.dated is not None:
+            sources = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.known}
+            asked_again = functools.partial(self._asked_again, opened, prepared)
+            outcome = prepared.dated.settled(opened.contents, sources, outcome, asked_again)
+        values, failed = outcome.values, outcome.failed
         date_1904 = opened.workbook.facts.date_1904
         hint = self._install_hint() if failed else ""
         computed = ComputedValues(
             values=MappingProxyType(
                 {
-                    ref: _finished(values[ref], wanted[ref], date_1904=date_1904)
+                    ref: finished(values[ref], wanted[ref], date_1904=date_1904)
                     for ref in sorted(values)
                 }
             ),
             not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
-            engines=self._used(used),
+            engines=self._used(outcome.used),
             notes=(*prepared.notes, *outcome.notes),
         )
         return computed, outcome.complete and not prepared.request.dependencies.volatile
@@ -517,33 +574,35 @@ class Recalculator:
             )
 
         left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
+        if prepared.dated is not None:
+            dated = prepared.dated.among(left)
+            left = {ref: source for ref, source in left.items() if ref not in dated}
+            taken = {ref: value for ref, value in taken.items() if ref not in dated}
         return corrected_values(
             opened.contents,
             left,
             taken,
             prepared.request.dependencies.walk,
             suspects=is_suspect,
-            rounded={ref for ref in outcome.office_alone if isinstance(taken[ref], float)},
+            rounded={ref for ref in outcome.office_alone if isinstance(taken.get(ref), float)},
         )
 
     def _asked_again(
         self,
         opened: _Opened,
         prepared: _Prepared,
-        corrected: Mapping[CellRef, CellValue],
-        stale: frozenset[CellRef],
+        change: Callable[[bytes], bytes],
+        cells: AbstractSet[CellRef],
     ) -> CascadeResult:
-        """Asks the engines again about stale cells, with the corrected values in the workbook."""
-        parts = {tab.name: tab.part for tab in opened.workbook.tabs if tab.is_worksheet}
+        """Asks the engines again about some cells, with a changed workbook."""
         request = prepared.request
-        constants = _hidden(corrected, request.dependencies)
-        slim = with_known(request.slim, parts, constants) if request.slim is not None else None
+        slim = None if request.slim is None else change(request.slim)
         again = replace(
             request,
-            workbook=with_known(request.workbook, parts, constants),
+            workbook=change(request.workbook),
             slim=slim,
-            narrowed=None if slim is None else functools.partial(of_cells, slim, parts),
-            wanted=stale,
+            narrowed=None if slim is None else functools.partial(of_cells, slim, opened.parts),
+            wanted=cells,
         )
         return self._cascade.compute(again)
 
@@ -569,17 +628,20 @@ class Recalculator:
                 "not array formulas, so Excel takes the cell in their own row or column: "
                 f"{address(min(requested))}"
             )
-        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+        parts = opened.parts
         package = reduced(workbook, rests_on, index)
         named: frozenset[str] = frozenset()
         if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
             package, named = expanded(package, parts, index)
         known: dict[CellRef, CellValue] = {}
+        dated = None
+        if opened.contents.day_order is DayOrder.DAY_FIRST:
+            dated = dated_cells(workbook, rests_on.walk)
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
-            known, is_read = followed_values(opened.contents, alone, rests_on.walk)
+            known, is_read = followed_values(opened.contents, alone, rests_on.walk, dated)
             if is_read:
-                package = with_known(package, parts, _hidden(known, rests_on))
+                package = with_known(package, parts, replaceable(known, rests_on))
         last_row = last_rows(workbook, index)
 
         def rewritten(xml: bytes, sheet: str) -> bytes:
@@ -605,7 +667,7 @@ class Recalculator:
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
         )
-        return _Prepared(request, known, tuple(notes))
+        return _Prepared(request, known, dated, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -681,75 +743,5 @@ def _without_engines(cells: Iterable[CellRef]) -> CascadeResult:
     return CascadeResult(failed=dict.fromkeys(cells, _NO_ENGINE))
 
 
-_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
-"""Functions that distinguish a cell with a formula from a cell with a value."""
-
-
-_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
-
-
-def _hidden(
-    values: Mapping[CellRef, CellValue], rests_on: Dependencies
-) -> Mapping[CellRef, CellValue]:
-    """The values that may replace their formulas: no other formula depends on the formula itself.
-
-    SUBTOTAL and AGGREGATE read that a cell is itself a subtotal, and omit it.
-    """
-    if _READING_FORMULAS.isdisjoint(rests_on.functions):
-        return values
-    if rests_on.walk is None:
-        return {}
-    index = rests_on.walk.index
-    shown, totaled = (
-        [
-            (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
-            for step in rests_on.walk.steps
-            if not functions.isdisjoint(step.traits.functions)
-            for read in step.reads
-        ]
-        for functions in (_SHOWS_FORMULAS, SUBTOTALS)
-    )
-    subtotals = {
-        step.ref for step in rests_on.walk.steps if not SUBTOTALS.isdisjoint(step.traits.functions)
-    }
-    return {
-        ref: value
-        for ref, value in values.items()
-        if not any(
-            sheet == ref.sheet
-            and read.min_row <= ref.row <= read.max_row
-            and read.min_column <= ref.column <= read.max_column
-            for sheet, read in (*shown, *(totaled if ref in subtotals else ()))
-        )
-    }
-
-
 def _prefixed(name: str) -> str:
     return f"_xlfn._xlws.{name}" if name in WORKSHEET_PREFIXED else f"_xlfn.{name}"
-
-
-def _logical(value: CellValue, formula: str) -> CellValue:
-    """Turns 1 and 0 into TRUE and FALSE if the formula can only give a logical value."""
-    if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
-        return bool(value)
-    return value
-
-
-def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
-    """Converts a value of the engines to what the reader would return for the cell."""
-    logical = _logical(value, cell.source.formula or "")
-    return as_read(logical, cell.number_format, date_1904=date_1904)
-
-
-def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
-    """Converts a computed value to what the reader would return if it were in the file."""
-    if isinstance(value, str):
-        return written_controls(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if not is_date_format(number_format):
-        return value
-    try:
-        return from_serial(value, date_1904=date_1904, elapsed=is_elapsed_format(number_format))
-    except (OverflowError, ValueError):
-        return ErrorValue("#VALUE!")

@@ -22,6 +22,7 @@ from judge.formulas.functions import PREFIX
 from judge.formulas.lexer import Kind, Token, is_too_long, sheet_of, tokens
 from judge.formulas.references import Reference
 from judge.formulas.traits import ESCAPED_LETTER
+from judge.recalc.functions.contents import SUBTOTALS
 from judge.recalc.rewrite import check_size, with_constants, without_formulas
 from judge.recalc.services.package import only_elements
 from judge.recalc.services.slim import less_of
@@ -168,6 +169,69 @@ def with_known(
         if name in contents:
             contents[name] = with_constants(contents[name], cells)
     return _packed(contents)
+
+
+_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
+"""Functions that distinguish a cell with a formula from a cell with a value."""
+
+
+_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
+
+
+def replaceable(
+    values: Mapping[CellRef, CellValue], rests_on: Dependencies
+) -> Mapping[CellRef, CellValue]:
+    """The values that may replace their formulas: no other formula depends on the formula itself.
+
+    SUBTOTAL and AGGREGATE read that a cell is itself a subtotal, and omit it.
+    """
+    if _READING_FORMULAS.isdisjoint(rests_on.functions):
+        return values
+    if rests_on.walk is None:
+        return {}
+    index = rests_on.walk.index
+    shown, totaled = (
+        [
+            (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
+            for step in rests_on.walk.steps
+            if not functions.isdisjoint(step.traits.functions)
+            for read in step.reads
+        ]
+        for functions in (_SHOWS_FORMULAS, SUBTOTALS)
+    )
+    subtotals = {
+        step.ref for step in rests_on.walk.steps if not SUBTOTALS.isdisjoint(step.traits.functions)
+    }
+    return {
+        ref: value
+        for ref, value in values.items()
+        if not any(
+            sheet == ref.sheet
+            and read.min_row <= ref.row <= read.max_row
+            and read.min_column <= ref.column <= read.max_column
+            for sheet, read in (*shown, *(totaled if ref in subtotals else ()))
+        )
+    }
+
+
+_TEXT = re.compile(rb"(?<=[<:])t(?:\s[^<>]*)?>[^<]+")
+"""The start of an element with text that no formula computes, in the strings or on a sheet."""
+
+
+def with_texts(package: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """A package with changed text constants.
+
+    Args:
+        package: the workbook; returned unchanged if it cannot be read here.
+        change: returns the changed text, in XML.
+    """
+
+    def changed(match: re.Match[bytes]) -> bytes:
+        start, text = match[0].split(b">", 1)
+        return start + b">" + change(text)
+
+    contents = _parts(package)
+    return _packed({name: _TEXT.sub(changed, part) for name, part in contents.items()})
 
 
 def with_sheets(

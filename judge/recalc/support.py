@@ -101,7 +101,7 @@ class Support:
                 for reads in (self._reads_text, self._reads_spilled)
             )
 
-        return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, reads_unsure)
+        return {step.ref for step in walk.steps} - passed_on(walk, is_unsure, reads_unsure)
 
     def is_nameless(self, cell: CellRef) -> bool:
         """Whether a cell may depend on a name that Excel does not know, or on ``#NAME?`` itself."""
@@ -130,7 +130,7 @@ class Support:
         if walk is None:
             return True
         if self._foreign is None:
-            self._foreign = _passed_on(
+            self._foreign = passed_on(
                 walk,
                 lambda step: bool(
                     step.traits.unknown or step.traits.unprefixed or "#NAME?" in step.traits.names
@@ -175,7 +175,7 @@ class Support:
                     or traits.unknown
                 )
             )
-            self._logical = plain & _passed_on(walk, lambda _: False, self._reads_logical)
+            self._logical = plain & passed_on(walk, lambda _: False, self._reads_logical)
         return cell in self._logical
 
     def reads_spilled(self, cell: CellRef) -> bool:
@@ -187,7 +187,7 @@ class Support:
         if self._reads_spilled is None or walk is None:
             return False
         if self._spilled is None:
-            self._spilled = _passed_on(walk, lambda step: step.may_read_more, self._reads_spilled)
+            self._spilled = passed_on(walk, lambda step: step.may_read_more, self._reads_spilled)
         return cell in self._spilled
 
     def _without(
@@ -197,10 +197,10 @@ class Support:
         walk = self._dependencies.walk
         if walk is None:
             return frozenset()
-        passed_on = _passed_on(
+        marked = passed_on(
             walk, lambda step: step.may_read_more or step.fills or has(step.traits), reads
         )
-        return {step.ref for step in walk.steps} - passed_on
+        return {step.ref for step in walk.steps} - marked
 
 
 def _is_plain(formula: FormulaTraits) -> bool:
@@ -226,7 +226,7 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
     )
 
 
-def _passed_on(
+def passed_on(
     walk: Walk, is_marked: Callable[[Followed], bool], reads_text: Reads | None = None
 ) -> AbstractSet[CellRef]:
     """The marked cells, all cells that depend on them, and circular references."""

@@ -1,4 +1,4 @@
-"""Finds the cells of some ranges that hold formulas or are filled by formulas."""
+"""Finds the cells of some ranges that formulas fill, and types their computed values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from judge.errors import WorkbookError
+from judge.formulas.traits import traits
 from judge.workbook.address import Window, cell_key, parse_window
-from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.cell_values import written_controls
+from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, filling_cells
 from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE
 from judge.workbook.xml_parts import linked_parts
@@ -178,3 +181,30 @@ def _overlap(area: CellRange, window: Window) -> CellRange | None:
     )
     empty = overlap.min_row > overlap.max_row or overlap.min_column > overlap.max_column
     return None if empty else overlap
+
+
+def _logical(value: CellValue, formula: str) -> CellValue:
+    """Turns 1 and 0 into TRUE and FALSE if the formula can only give a logical value."""
+    if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
+        return bool(value)
+    return value
+
+
+def finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
+    """Converts a value of the engines to what the reader would return for the cell."""
+    logical = _logical(value, cell.source.formula or "")
+    return as_read(logical, cell.number_format, date_1904=date_1904)
+
+
+def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
+    """Converts a computed value to what the reader would return if it were in the file."""
+    if isinstance(value, str):
+        return written_controls(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    if not is_date_format(number_format):
+        return value
+    try:
+        return from_serial(value, date_1904=date_1904, elapsed=is_elapsed_format(number_format))
+    except (OverflowError, ValueError):
+        return ErrorValue("#VALUE!")

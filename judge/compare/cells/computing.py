@@ -31,9 +31,21 @@ class Compute(Protocol):
     """Computes formulas for a comparison."""
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         """Computes the formula cells in the given ranges that have no trustworthy stored value.
+
+        Args:
+            workbook: an open workbook.
+            ranges: rectangles on its sheets.
+            origin: where the workbook comes from.
+            like: the gold of an output, whose stored values show how its formulas are read; see
+                :mod:`judge.recalc.day_order`.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -61,6 +73,7 @@ class NoEngines:
         ranges: Sequence[CellRange],  # noqa: ARG002
         *,
         origin: Origin,  # noqa: ARG002
+        like: Workbook | None = None,  # noqa: ARG002
     ) -> ComputedValues:
         """Returns no computed values."""
         return NOTHING_COMPUTED
@@ -95,11 +108,15 @@ class Computed:
 
 
 def _computed(
-    side: Side, areas: Iterable[CellRange | None], compute: Compute, origin: Origin
+    side: Side,
+    areas: Iterable[CellRange | None],
+    compute: Compute,
+    origin: Origin,
+    like: Workbook | None = None,
 ) -> Side:
     """The same side with computed values in some of its rectangles."""
     present = [area for area in areas if area is not None]
-    return Side(side.workbook, compute.fill(side.workbook, present, origin=origin))
+    return Side(side.workbook, compute.fill(side.workbook, present, origin=origin, like=like))
 
 
 def compute_and_check(
@@ -141,7 +158,8 @@ def compute_and_check(
     before_side = None if before is None else Side(before)
     if not (profile.reads_stored_values or plan.options.apply_to(profile).formulas):
         gold_side = _computed(gold_side, plan.gold_ranges, compute, gold_origin)
-        output_side = _computed(output_side, plan.output_ranges, compute, origin)
+        like = gold if gold_origin is Origin.GOLD else None
+        output_side = _computed(output_side, plan.output_ranges, compute, origin, like)
         if before_side is not None and needs_groups(plan.options, profile):
             areas = map(before_side.counterpart, plan.gold_ranges)
             before_side = _computed(before_side, areas, compute, Origin.GOLD)

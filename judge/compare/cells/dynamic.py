@@ -231,7 +231,7 @@ class _Measure:
             own: whether it is the gold.
         """
         areas = [pair[0 if own else 1] for pair in self._pairs]
-        computed = self._compute.fill(workbook, areas, origin=Origin.SOLUTION)
+        computed = self._compute.fill(workbook, areas, origin=Origin.SOLUTION, like=self._gold)
         values: dict[_Place, CellValue] = {}
         unknown: set[_Place] = set()
         for number, area in enumerate(areas):

@@ -406,10 +406,12 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """TEXTJOIN; if there are several separators, they are used in turn."""
     if len(arguments) < 3:
         raise UnsureError
-    between, skips = all_of(evaluation, arguments[0]), evaluation.scalar(arguments[1])
+    between = all_of(evaluation, arguments[0])
+    omitted = isinstance(arguments[1], Missing)
+    skips = True if omitted else evaluation.scalar(arguments[1])
     if isinstance(skips, (str, ErrorValue)):
         raise UnsureError
-    evaluation.converted = evaluation.converted or between.size > 1
+    evaluation.converted = evaluation.converted or between.size > 1 or omitted
     texts: list[str] = []
     for argument in arguments[2:]:
         cells = (
@@ -582,7 +584,11 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
     """Computes ROW and COLUMN of a range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-        if len(arguments) != 1 or not isinstance(arguments[0], Reference):
+        if len(arguments) != 1:
+            raise UnsureError
+        if _is_if_of_array(evaluation, arguments[0]):
+            return _without_places(evaluation, array_of(evaluation, arguments[0]))
+        if not isinstance(arguments[0], Reference):
             raise UnsureError
         _, top, left, bottom, right = arguments[0]
         first, last = (top, bottom) if rows else (left, right)
@@ -592,6 +598,25 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
         return _filled(len(numbers), 1, numbers) if rows else _filled(1, len(numbers), numbers)
 
     return call
+
+
+def _is_if_of_array(evaluation: Evaluation, node: Node) -> bool:
+    """Whether a node is an IF with several tests, which gives values instead of a reference."""
+    if not isinstance(node, Call) or node.name != "IF" or not node.arguments:
+        return False
+    return evaluation.spreads and array_of(evaluation, node.arguments[0]).size > 1
+
+
+def _without_places(evaluation: Evaluation, cells: Cells) -> Cells:
+    """ROW or COLUMN of values: ``#VALUE!``, but errors stay (the golds of 42354 record it)."""
+    evaluation.converted = True
+    values = {
+        (row, column): value if isinstance(value, ErrorValue) else VALUE
+        for row in range(cells.rows)
+        for column in range(cells.columns)
+        for value in (cells.values.get((row, column)),)
+    }
+    return Cells(cells.rows, cells.columns, values)
 
 
 def _size(*, rows: bool) -> Function:

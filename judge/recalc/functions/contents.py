@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from judge.formulas.functions import PREFIX
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
-from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.conversions import DayOrder, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.workbook.address import COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import CellRange, CellValue
@@ -70,6 +70,7 @@ class Contents:
     Args:
         workbook: an open workbook.
         index: its formulas.
+        day_order: whether the day or the month comes first in dates in text.
 
     Attributes:
         budget: what may still be read and compared.
@@ -78,9 +79,15 @@ class Contents:
             whatever values other formulas have; None for one that cannot be computed here.
     """
 
-    def __init__(self, workbook: Workbook, index: FormulaIndex) -> None:
+    def __init__(
+        self,
+        workbook: Workbook,
+        index: FormulaIndex,
+        day_order: DayOrder = DayOrder.UNKNOWN,
+    ) -> None:
         self.workbook = workbook
         self.index = index
+        self.day_order = day_order
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}

@@ -8,6 +8,7 @@ source. If Excel's answer follows from none of them, :class:`UnsureError` is rai
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import math
 import re
 from decimal import Decimal
@@ -36,6 +37,18 @@ VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/
 
 class UnsureError(Exception):
     """Excel's result does not follow from its documentation, or is not computed here."""
+
+
+class DayOrder(enum.Enum):
+    """Which number of a date such as ``3/4/2021`` is the day; the region of a machine decides it.
+
+    UNKNOWN stands for the order of the United States, but a string that is a date only in the other
+    order may be one.
+    """
+
+    UNKNOWN = enum.auto()
+    DAY_FIRST = enum.auto()
+    MONTH_FIRST = enum.auto()
 
 
 def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
@@ -156,8 +169,12 @@ _LETTERS_OF_NUMBERS = re.compile(rf"{_MONTH[:-1]}|sept|am|pm|a|p|e)", re.IGNOREC
 _PLAIN_TEXT = re.compile(r"[\x20-\x7e]*")
 
 
-def text_number(text: str) -> float | None:
+def text_number(text: str, order: DayOrder = DayOrder.UNKNOWN) -> float | None:
     """The number that Excel reads in a string where it expects a number.
+
+    Args:
+        text: the string.
+        order: whether the day or the month comes first in dates of three numbers.
 
     Returns:
         The number; None where Excel shows ``#VALUE!``.
@@ -173,7 +190,9 @@ def text_number(text: str) -> float | None:
         raise UnsureError
     number = _signed(shown)
     if number is None:
-        number = date_number(shown)
+        if is_of_other_order(shown, order):
+            return None
+        number = date_number(shown, order)
         if number is not None and shown != text:
             _check_blanks(text)
             return None
@@ -245,18 +264,26 @@ def _first_digits(text: str) -> str:
     return str(Decimal((sign, cut, value.adjusted() - len(digits) + 1)))
 
 
-def date_number(text: str) -> float | None:
+def date_number(text: str, order: DayOrder = DayOrder.UNKNOWN) -> float | None:
     """Reads the serial number of a date, a time, or both; None if the text is neither.
+
+    Args:
+        text: the text.
+        order: as for :func:`text_number`.
 
     Raises:
         UnsureError: the result depends on the region or on the day of the calculation.
     """
-    moment = day_and_time(text)
+    moment = day_and_time(text, order)
     return None if moment is None else moment[0] + moment[1]
 
 
-def day_and_time(text: str) -> tuple[int, float] | None:
+def day_and_time(text: str, order: DayOrder = DayOrder.UNKNOWN) -> tuple[int, float] | None:
     """Reads a date as a day number (day 1 is in 1900) and a time in days; None if it is neither.
+
+    Args:
+        text: the text.
+        order: as for :func:`text_number`.
 
     Raises:
         UnsureError: the result depends on the region or on the day of the calculation.
@@ -268,9 +295,9 @@ def day_and_time(text: str) -> tuple[int, float] | None:
         head, tail = text[:at].rstrip(" ,"), text[at + 1 :].strip(" ")
         clock = _time(tail)
         if clock is not None and clock < 1:
-            day = _date(head)
+            day = _date(head, order)
             return None if day is None else (day, clock)
-    day = _date(text)
+    day = _date(text, order)
     return None if day is None else (day, 0.0)
 
 
@@ -295,7 +322,7 @@ def _time(text: str) -> float | None:
     return float((hours * 3600 + minutes * 60 + seconds) / 86_400)
 
 
-def _date(text: str) -> int | None:
+def _date(text: str, order: DayOrder) -> int | None:
     matches = ((pattern.fullmatch(text), has_day) for pattern, has_day in _DATES)
     match, has_day = next((pair for pair in matches if pair[0] is not None), (None, False))
     if match is None:
@@ -303,6 +330,8 @@ def _date(text: str) -> int | None:
     month_text = match["m"].lower()
     month = int(month_text) if month_text.isdigit() else _MONTHS.index(month_text[:3]) + 1
     year, day = int(match["y"]), int(match["d"]) if has_day else 1
+    if match.re is _DATES[0][0] and order is DayOrder.DAY_FIRST:
+        month, day = day, month
     if len(match["y"]) == 2:
         year += 2000 if year < 30 else 1900
     if year < 1900:
@@ -314,6 +343,22 @@ def _date(text: str) -> int | None:
     except ValueError:
         # With the settings of another region, the day may come first.
         raise UnsureError from None
+
+
+_IN_SOME_ORDER = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2\d{4}(?: [\d:. APMapm]*)?")
+
+
+def is_of_other_order(text: str, order: DayOrder) -> bool:
+    """Whether text is not a date because its second or first number cannot be a month.
+
+    In a year of two digits, the numbers may be in a third order.
+    """
+    match = None if order is DayOrder.UNKNOWN else _IN_SOME_ORDER.fullmatch(text)
+    if match is None:
+        return False
+    first, second = int(match[1]), int(match[3])
+    month, day = (second, first) if order is DayOrder.DAY_FIRST else (first, second)
+    return 1 <= day <= 12 < month <= 31
 
 
 def _is_no_number(text: str) -> bool:

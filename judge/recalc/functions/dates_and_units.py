@@ -19,6 +19,7 @@ from judge.recalc.functions.conversions import (
     date_serial,
     day_and_time,
     day_parts,
+    is_of_other_order,
     text_number,
 )
 from judge.recalc.functions.criteria import Scalar, has_logical, is_number
@@ -43,7 +44,7 @@ def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    moment = _moment(value)
+    moment = _moment(evaluation, value)
     return moment if isinstance(moment, ErrorValue) else float(moment[0] + math.floor(moment[1]))
 
 
@@ -51,16 +52,17 @@ def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    moment = _moment(value)
+    moment = _moment(evaluation, value)
     return moment if isinstance(moment, ErrorValue) else moment[1] % 1
 
 
-def _moment(text: str) -> tuple[int, float] | ErrorValue:
+def _moment(evaluation: Evaluation, text: str) -> tuple[int, float] | ErrorValue:
     """Reads a date, a time or both as a day and a time of day; #VALUE! if the text is neither."""
     plain = text.strip(" ")
-    if not any(map(str.isdigit, plain)):
+    order = evaluation.values.day_order
+    if not any(map(str.isdigit, plain)) or is_of_other_order(plain, order):
         return VALUE
-    moment = day_and_time(plain)
+    moment = day_and_time(plain, order)
     if moment is not None:
         return moment
     if text_number(plain) is None:

@@ -14,7 +14,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import texts_of
@@ -24,7 +24,7 @@ from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.functions.contents import Contents, between
-from judge.recalc.functions.conversions import UnsureError, date_number
+from judge.recalc.functions.conversions import DayOrder, UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
@@ -33,13 +33,16 @@ from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
-from judge.recalc.functions.tried import may_convert
+from judge.recalc.functions.tried import has_criteria, may_convert
 from judge.recalc.names import JUDGE
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.sheets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from judge.recalc.day_order import Dated
 
 FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
@@ -84,16 +87,22 @@ class OwnValues:
     Args:
         contents: the workbook. If it counts days from 1904, no functions of dates are computed.
         taken: formula cell -> the value that is already known, such as an engine's.
+        dated: the cells that may depend on a date in text, in which the day comes first. They have
+            no value if their formula has criteria, in which the month comes first.
     """
 
     def __init__(
-        self, contents: Contents, taken: Mapping[CellRef, CellValue] | None = None
+        self,
+        contents: Contents,
+        taken: Mapping[CellRef, CellValue] | None = None,
+        dated: Dated | None = None,
     ) -> None:
         workbook = contents.workbook
         self._contents = contents
         self._workbook = workbook
         self._index = contents.index
         self._taken = taken or {}
+        self._dated = dated
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
         self._arrays: dict[CellRef, _Kept] = {}
         self._areas: dict[CellRange, Cells | None] = {}
@@ -105,6 +114,7 @@ class OwnValues:
         self._kept_arrays: dict[Hashable, _Kept] = {}
         self._kept_values = 0
         self.date_1904 = workbook.date_1904
+        self.day_order = contents.day_order
         self.charset = "mac_roman" if on_mac else "cp1252"
         contents.budget.renew()
         self.spend = contents.budget.spend
@@ -183,6 +193,9 @@ class OwnValues:
             raise UnsureError
         if not of_arrays and traits(cell.formula).array_sensitive:
             raise UnsureError  # a range where Excel takes one of its values
+        dated = self._dated
+        if dated and has_criteria(cell.formula) and dated.holds(ref.sheet, cell):
+            raise UnsureError
         node: Node | None = tree(cell.formula)
         if node is None or isinstance(node, Reference):
             raise UnsureError
@@ -412,6 +425,10 @@ class _Values:
     def date_1904(self) -> bool:
         return self._own.date_1904
 
+    @property
+    def day_order(self) -> DayOrder:
+        return self._own.day_order
+
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
     ) -> tuple[Cells, bool]:
@@ -452,7 +469,10 @@ def plain_scalar(value: CellValue) -> Scalar:
 
 
 def followed_values(
-    contents: Contents, cells: Mapping[CellRef, Cell], walk: Walk | None
+    contents: Contents,
+    cells: Mapping[CellRef, Cell],
+    walk: Walk | None,
+    dated: Dated | None = None,
 ) -> tuple[dict[CellRef, CellValue], bool]:
     """Computes, without any engine, some requested cells and the cells that they depend on.
 
@@ -460,6 +480,7 @@ def followed_values(
         contents: the workbook.
         cells: the requested formula cells.
         walk: all formula cells that these depend on; None if they are not known.
+        dated: as for :class:`OwnValues`.
 
     Returns:
         The values, and whether a cell that is left to engines may read one of them.
@@ -470,7 +491,8 @@ def followed_values(
         if ref not in followed and not step.fills:
             stored = contents.workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
             followed[ref] = contents.index.cell(ref) or stored
-    values = own_values(contents, followed)
+    own = OwnValues(contents, dated=dated)
+    values = _converted(own, followed, lambda _: False)
     if not values:
         return {}, False
     read = walk is None or any(

@@ -31,6 +31,7 @@ from judge.recalc.functions.conversions import (
     NA,
     NUM,
     VALUE,
+    DayOrder,
     UnsureError,
     number_text,
     round_half_up,
@@ -54,6 +55,11 @@ class Values(Protocol):
     @property
     def date_1904(self) -> bool:
         """Whether the workbook counts days from 1904."""
+        ...
+
+    @property
+    def day_order(self) -> DayOrder:
+        """Whether the day or the month comes first in dates in text."""
         ...
 
     def kept_array(
@@ -266,7 +272,7 @@ class Evaluation:
         for value in values:
             if isinstance(value, ErrorValue):
                 refused = refused or value
-            elif isinstance(value, str) and name not in _OF_TEXT and not _is_accepted(value):
+            elif isinstance(value, str) and name not in _OF_TEXT and not self._accepts(value):
                 refused = refused or VALUE
         refused = refused or self.refusal(name, values)
         if refused is None:
@@ -334,13 +340,13 @@ class Evaluation:
         if value is None or isinstance(value, (bool, int)):
             return float(value or 0)
         self.converted = True
-        number = text_number(value)
+        number = text_number(value, self.values.day_order)
         return VALUE if number is None else number
 
-
-def _is_accepted(text: str) -> bool:
-    """Whether a function of numbers and logical values accepts a string."""
-    return text.upper() in ("TRUE", "FALSE") or text_number(text) is not None
+    def _accepts(self, text: str) -> bool:
+        """Whether a function of numbers and logical values accepts a string."""
+        number = text_number(text, self.values.day_order)
+        return number is not None or text.upper() in ("TRUE", "FALSE")
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:

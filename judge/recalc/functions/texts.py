@@ -35,7 +35,7 @@ def _text(evaluation: Evaluation, value: Scalar, code: Scalar) -> Scalar:
     if isinstance(value, bool):
         return evaluation.text(value)
     if isinstance(value, str):
-        number = text_number(value)
+        number = text_number(value, evaluation.values.day_order)
         return formatted(value if number is None else number, code)
     return formatted(float(value or 0), code) if not isinstance(value, ErrorValue) else value
 

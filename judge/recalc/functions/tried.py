@@ -24,6 +24,19 @@ _CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_F
 """Formulas without ``&`` and these functions are examined only when the engines have answered."""
 
 
+_WITH_CRITERIA = frozenset(
+    """
+    COUNTIF COUNTIFS SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN
+    DPRODUCT DVAR DVARP DSTDEV DSTDEVP DCOUNT DCOUNTA DGET
+    """.split()  # noqa: SIM905 - as above
+)
+
+
+def has_criteria(formula: str) -> bool:
+    """Whether a formula calls a function that compares cells with criteria."""
+    return not traits(formula).functions.isdisjoint(_WITH_CRITERIA)
+
+
 @functools.lru_cache(maxsize=16_384)
 def may_convert(formula: str) -> bool:
     """Whether the judge tries to compute a formula before it asks the engines."""

@@ -49,9 +49,14 @@ class Adding(Recalculator):
     """A recalculator that computes sums without an engine."""
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
-        return Arithmetic().fill(workbook, ranges, origin=origin)
+        return Arithmetic().fill(workbook, ranges, origin=origin, like=like)
 
 
 def checks(task: Task) -> list[CaseCheck]:

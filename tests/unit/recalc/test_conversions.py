@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import ge, gt, le, lt
+from typing import Any
 
 import pytest
 
@@ -197,6 +199,35 @@ def test_accepted_arguments_are_left_to_engines(formula: str) -> None:
 def test_arrays_patterns_and_references_are_computed(formula: str, value: Scalar) -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
     assert is_right(computed(Conversion(f"={formula}", None, "", data)), value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ((1, "#N/A", 3), ("#DIV/0!", 2, 3), "#DIV/0!"),
+        ((1, "#N/A", 3), (2, "#DIV/0!", 3), "#N/A"),
+        (("#NULL!", "#NUM!", 3), ("#REF!", 2, 3), "#NUM!"),
+        ((True, "#VALUE!"), ("#N/A", 2), "#N/A"),
+        (("#REF!", 2), (1, 2, 3), "#N/A"),
+        ((1, 2), ("#NULL!", 2), None),
+        ((1, 2), (1, 2), None),
+    ],
+)
+@pytest.mark.parametrize("function", ["CORREL", "SLOPE", "_xlfn.COVARIANCE.S"])
+def test_the_first_error_in_pairs_is_the_result(
+    function: str, first: Sequence[Any], second: Sequence[Any], expected: str | None
+) -> None:
+    data: dict[tuple[int, int], Scalar] = {
+        (row, column): ErrorValue(value) if isinstance(value, str) else value
+        for column, values in enumerate((first, second), 1)
+        for row, value in enumerate(values, 1)
+    }
+    formula = f"={function}(A1:A{len(first)},B1:B{len(second)})"
+    if expected is None:
+        with pytest.raises(UnsureError):
+            computed(Conversion(formula, None, "", data))
+    else:
+        assert computed(Conversion(formula, None, "", data)) == ErrorValue(expected)
 
 
 @pytest.mark.parametrize(
@@ -488,6 +519,7 @@ def test_mixed_arrays_are_searched_as_excel_does(formula: str, value: Scalar) ->
         ("=MAX(_xlfn.BYCOL(A1:A3,_xleta.SUM))", 6),
         ("=_xlfn.PERCENTOF(A1:A2,A1:A3)", 0.5),
         ('=_xlfn.TEXTJOIN(",",TRUE,A1:B2)', "1,TRUE,2,1"),
+        ('=_xlfn.TEXTJOIN(",",,{"a","","b"})', "a,b"),
         (
             '=_xlfn.TEXTJOIN("|",FALSE,_xlfn.MAP(A1:A3,_xlfn.LAMBDA(_xlpm.v,_xlpm.v>1)))',
             "FALSE|TRUE|TRUE",

@@ -276,6 +276,15 @@ def test_last_digits_are_those_of_sequential_addition() -> None:
     assert len(office.asked) == 1
 
 
+@pytest.mark.parametrize("function", ["COLUMN", "ROW"])
+def test_values_that_if_chooses_have_no_place(function: str) -> None:
+    first = f'=MATCH(3,ERROR.TYPE({function}(IF(B1:D1<>"x",B1:D1))),0)'
+    place = f'=IFERROR(SUM({function}(IF(TRUE,B1:D1))),"?")'
+    cells = {"A1": ("A1", first), "A2": ("A2", place), "B1": "#N/A", "C1": "x", "D1": 2}
+    values, _, _ = computed(cells, {1: 9, 2: 5, 20: 1})
+    assert (values[1], values[2]) == (2, 5)
+
+
 RIGHT = read_table(
     {
         "measured_with": {},

@@ -282,6 +282,7 @@ class Arithmetic:
         ranges: Sequence[CellRange],
         *,
         origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         values: dict[CellRef, CellValue] = {}
         for each in ranges:

@@ -365,7 +365,12 @@ class Given(Arithmetic):
         self._meaning = meaning
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
         made = openpyxl.load_workbook(io.BytesIO(workbook.data))
         for row in made["S"].iter_rows():
@@ -373,7 +378,7 @@ class Given(Arithmetic):
                 for name, cells in self._meaning.items():
                     if isinstance(held.value, str):
                         held.value = held.value.replace(name, cells)
-        return super().fill(saved(made), ranges, origin=origin)
+        return super().fill(saved(made), ranges, origin=origin, like=like)
 
 
 @pytest.mark.parametrize("below", [False, True])
@@ -402,9 +407,14 @@ def test_inputs_behind_a_defined_name_are_inputs(below: bool) -> None:
 def test_a_spilled_result_belongs_to_its_formula_also_where_that_is_outside_the_answer() -> None:
     class Filled(Arithmetic):
         def fill(
-            self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+            self,
+            workbook: Workbook,
+            ranges: Sequence[CellRange],
+            *,
+            origin: Origin,
+            like: Workbook | None = None,
         ) -> ComputedValues:
-            del origin
+            del origin, like
             values = workbook.sheet("S").values(area("A1:A2").window)
             cells = (
                 (ref.sheet, row) for ref in ranges for row in range(ref.min_row, ref.max_row + 1)
@@ -440,12 +450,17 @@ def test_a_gold_whose_ties_fall_otherwise_when_it_is_computed_again_says_nothing
         asked = 0
 
         def fill(
-            self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+            self,
+            workbook: Workbook,
+            ranges: Sequence[CellRange],
+            *,
+            origin: Origin,
+            like: Workbook | None = None,
         ) -> ComputedValues:
             # Gold and output; then, for each change, gold, output, and the gold once more.
             self.asked += 1
             undone = self.asked > 2 and (self.asked - 2) % 3 == 0
-            known = super().fill(workbook, ranges, origin=origin)
+            known = super().fill(workbook, ranges, origin=origin, like=like)
             return ComputedValues({ref: -50 if undone else v for ref, v in known.values.items()})
 
     where, gold = [area("C1")], book(GOLD)

@@ -43,7 +43,7 @@ REPLY = (
 class Engines(NoEngines):
     """Computes only B3."""
 
-    def fill(self, workbook, ranges, *, origin):  # type: ignore[no-untyped-def]
+    def fill(self, workbook, ranges, *, origin, like=None):  # type: ignore[no-untyped-def]
         return ComputedValues({CellRef("Data", 3, 2): 12})
 
 

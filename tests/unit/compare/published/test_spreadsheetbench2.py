@@ -359,9 +359,14 @@ class _Computes(NoEngines):
     """An engine that gives every formula the value 5."""
 
     def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self,
+        workbook: Workbook,
+        ranges: Sequence[CellRange],
+        *,
+        origin: Origin,
+        like: Workbook | None = None,
     ) -> ComputedValues:
-        del origin
+        del origin, like
         cells = [(each.sheet, found) for each in ranges for found in workbook.formula_cells(each)]
         return ComputedValues(
             {CellRef(sheet, found.row, found.column): 5 for sheet, found in cells}

@@ -78,7 +78,10 @@ class Computed:
     def __init__(self, values: dict[str, float]) -> None:
         self._values = {CellRef("Sheet1", int(k[1:]), ord(k[0]) - 64): v for k, v in values.items()}
 
-    def fill(self, workbook: Any, ranges: Any, *, origin: Origin) -> ComputedValues:
+    def fill(
+        self, workbook: Any, ranges: Any, *, origin: Origin, like: Any = None
+    ) -> ComputedValues:
+        del like
         if origin is Origin.GOLD:
             return ComputedValues()
         known = {
