@@ -34,10 +34,14 @@ from judge.workbook.reader import Workbook
 MAX_TRIED = 5_000
 """Largest number of formulas of a workbook whose stored values are compared with both readings."""
 
-_IN_PART = re.compile(
-    rb"(?<!\d)\d{1,2}([/-])\d{1,2}\1\d{2}(?!\d?[/-])|(?:\"|&quot;)[/-](?:\"|&quot;)"
+_CLASSES = bytes(
+    ord("0") if byte in b"0123456789" else ord('"') if byte in b'"&;' else byte
+    for byte in range(256)
 )
-"""A date in text, or a string from which formulas make one, in the XML of a sheet or of strings."""
+_DATED = (b"0/0/00", b"0/00/00", b"0-0-00", b"0-00-00", b'"/"', b'"-"')
+"""What a date in text, or a text from which formulas make one, is in XML with every digit as 0, and
+every quotation mark, escaped or not, as its last character. Six searches for bytes take an eighth
+of the time of one regular expression, which tries every number of the sheet."""
 
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{2}|(?<![\d./-])\d{1,2}[/-]\d{1,2}(?![\d./-])"
@@ -86,10 +90,11 @@ def day_order(workbook: Workbook, index: FormulaIndex) -> DayOrder:
 def _may_hold_dates(workbook: Workbook) -> bool:
     strings = workbook.shared_strings
     parts = [tab.part for tab in workbook.tabs if tab.is_worksheet]
-    return any(
-        _IN_PART.search(workbook.package.read(part))
-        for part in ([strings] if strings else []) + parts
-    )
+    for part in ([strings] if strings else []) + parts:
+        classes = workbook.package.read(part).translate(_CLASSES)
+        if any(dated in classes for dated in _DATED):
+            return True
+    return False
 
 
 def _shown(workbook: Workbook, index: FormulaIndex) -> DayOrder:
