@@ -8,6 +8,7 @@ are computed as Microsoft's pages on them say.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from judge.formulas.tree import (
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function
+from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, OfValues
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -72,7 +73,7 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
 
 def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
     parts = [array_of(evaluation, operand) for operand in node.operands]
-    return _each(evaluation, parts, lambda values: evaluation.operation(node.operator, values))
+    return _each(evaluation, parts, functools.partial(evaluation.operation, node.operator))
 
 
 def _reads_range(node: Node) -> bool:
@@ -170,18 +171,13 @@ def single(value: Scalar) -> Cells:
 
 def values_of(cells: Cells) -> Iterator[Scalar]:
     """All values of an array, row by row; None for blank ones."""
-    return map(cells.values.get, itertools.product(range(cells.rows), range(cells.columns)))
+    return cells.each()
 
 
 def of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
     """An array from its rows, which all have the same number of values."""
-    filled = {
-        (row, column): value
-        for row, values in enumerate(rows)
-        for column, value in enumerate(values)
-        if value is not None
-    }
-    return Cells(len(rows), len(rows[0]) if rows else 0, filled)
+    every = [*itertools.chain.from_iterable(rows)]
+    return Cells(len(rows), len(rows[0]) if rows else 0, every)
 
 
 def _plain(node: Constant | ErrorConstant) -> Scalar:
@@ -211,30 +207,26 @@ def _each(
     evaluation.converted = evaluation.converted or any(
         len({size[side] for size in sizes} - {1}) > 1 for side in (0, 1)
     )
-    operands = [list(_widened_values(part, rows, columns)) for part in parts]
-    # TRUE and 1 are equal in Python, so the types are a part of the key.
-    keys = list(zip(*operands, *(map(type, values) for values in operands), strict=True))
+    operands = [_widened_values(part, rows, columns) for part in parts]
+    # TRUE and 1 are equal in Python, so the types are a part of the key if there are several.
+    types = [map(type, values) for values in operands if len(_EQUAL & {*map(type, values)}) > 1]
+    keys = list(zip(*operands, *types, strict=True))
     by_key = {key: result(key[: len(parts)]) for key in dict.fromkeys(keys)}
-    places = itertools.product(range(rows), range(columns))
-    return Cells(
-        rows,
-        columns,
-        {
-            place: value
-            for place, value in zip(places, map(by_key.__getitem__, keys), strict=True)
-            if value is not None
-        },
-    )
+    return Cells(rows, columns, [*map(by_key.__getitem__, keys)])
 
 
-def _widened_values(cells: Cells, rows: int, columns: int) -> Iterator[Scalar]:
+_EQUAL = frozenset((bool, int, float))
+"""Types of which some values are equal in Python."""
+
+
+def _widened_values(cells: Cells, rows: int, columns: int) -> Sequence[Scalar]:
     """The values of an array that is widened to a size, row by row."""
-    if (cells.rows, cells.columns) == (rows, columns):
-        return values_of(cells)
     if cells.size == 1:
-        return itertools.repeat(cells.values.get((0, 0)), rows * columns)
+        return [cells.values.get((0, 0))] * (rows * columns)
+    if (cells.rows, cells.columns) == (rows, columns):
+        return cells.every
     places = itertools.product(range(rows), range(columns))
-    return (widened(cells, row, column) for row, column in places)
+    return [widened(cells, row, column) for row, column in places]
 
 
 def widened(cells: Cells, row: int, column: int) -> Scalar:
@@ -270,6 +262,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
         return single(function(evaluation, node.arguments))
     # Given several values where a function expects one, engines use one of them, or fail.
     evaluation.converted = True
+    if isinstance(function, OfValues) and len(lifted) == len(node.arguments):
+        return _each(evaluation, parts, functools.partial(function.of, evaluation))
 
     def result(values: Sequence[Scalar]) -> Scalar:
         arguments = list(node.arguments)

@@ -7,9 +7,11 @@ and workbooks that Excel saved (`benchmarks/conversions.yaml` names them).
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import operator as operators
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -87,30 +89,60 @@ class Cells:
     """The cells of a rectangle.
 
     Args:
+        values: (row, column) from 0 -> value, for the cells that are not blank; or the values of
+            all cells, row by row, None for blank ones.
         spend: called with the number of cells that a function is about to compare or add up; it
             may raise UnsureError.
 
     Attributes:
         rows, columns: the shape of the rectangle.
-        values: (row, column) from 0 -> value, for the cells that are not blank.
     """
 
     def __init__(
         self,
         rows: int,
         columns: int,
-        values: Mapping[Place, Scalar],
+        values: Mapping[Place, Scalar] | list[Scalar],
         spend: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.rows = rows
         self.columns = columns
-        self.values = values
+        self._every: list[Scalar] | None = None
+        if isinstance(values, list):
+            self._every = values
+        else:
+            self.values = values
         self.spend = spend
         self._equal: dict[Scalar, list[Place]] | None = None
         self._doubtful = False
         self._ascending: tuple[list[float], list[Place]] | None = None
         self._in_order: list[tuple[Place, Scalar]] | None = None
         self._meeting: dict[Hashable, frozenset[Place]] = {}
+
+    @functools.cached_property
+    def values(self) -> Mapping[Place, Scalar]:
+        """(row, column) from 0 -> value, for the cells that are not blank."""
+        places = zip(self._places(), self.each(), strict=True)
+        return {place: value for place, value in places if value is not None}
+
+    def each(self) -> Iterator[Scalar]:
+        """The values of all cells, row by row; None for blank ones."""
+        if self._every is not None:
+            return iter(self._every)
+        return map(self.values.get, self._places())
+
+    @property
+    def every(self) -> Sequence[Scalar]:
+        """The same as a list, which takes memory for blank cells, too."""
+        if self._every is not None:
+            return self._every
+        every = [*self.each()]
+        if len(every) <= 2 * len(self.values):
+            self._every = every  # otherwise it would take far more memory than the values
+        return every
+
+    def _places(self) -> Iterator[Place]:
+        return itertools.product(range(self.rows), range(self.columns))
 
     @property
     def in_order(self) -> list[tuple[Place, Scalar]]:

@@ -24,7 +24,7 @@ from judge.recalc.functions.conversions import (
 )
 from judge.recalc.functions.criteria import Scalar, has_logical, is_number
 from judge.recalc.functions.refusals import REFUSALS
-from judge.recalc.functions.scalars import Evaluation, Function, of_values
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
@@ -99,7 +99,7 @@ def _part(place: int) -> Function:
         evaluation.converted = evaluation.converted or not inside or number < 61
         return float(day_parts(math.floor(number))[place]) if inside else NUM
 
-    return of_values(1, 1, plain)
+    return OfValues(1, 1, plain)
 
 
 def _clock(place: int) -> Function:
@@ -117,7 +117,7 @@ def _clock(place: int) -> Function:
         whole = math.floor(seconds + 0.5) % 86_400
         return (whole // 3600, whole // 60 % 60, whole % 60)[place]
 
-    return of_values(1, 1, plain)
+    return OfValues(1, 1, plain)
 
 
 def _months_away(*, at_end: bool) -> Function:
@@ -466,9 +466,9 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "ODDFYIELD": _odd_first(of_yield=True),
     "DURATION": _duration(modified=False),
     "MDURATION": _duration(modified=True),
-    "DATEVALUE": of_values(1, 1, _datevalue),
-    "TIMEVALUE": of_values(1, 1, _timevalue),
-    "DATE": of_values(3, 3, _date),
+    "DATEVALUE": OfValues(1, 1, _datevalue),
+    "TIMEVALUE": OfValues(1, 1, _timevalue),
+    "DATE": OfValues(3, 3, _date),
     "EDATE": _months_away(at_end=False),
     "EOMONTH": _months_away(at_end=True),
     "YEAR": _part(0),

@@ -13,7 +13,7 @@ from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
 from judge.recalc.functions.conversions import DIV0, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import Scalar
-from judge.recalc.functions.scalars import Evaluation, Function, of_values
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues
 from judge.workbook.cell import ErrorValue
 
 BITS = 2**48
@@ -64,7 +64,7 @@ def _of_whole(least: int, most: int, plain: Callable[..., Scalar], *, exact: int
         result = plain(*numbers)
         return evaluation.refused(result) if isinstance(result, ErrorValue) else result
 
-    return of_values(least, most, call)
+    return OfValues(least, most, call)
 
 
 # -- bits ------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _to_system(source: int, target: int) -> Function:
             return evaluation.refused(NUM)
         return text.zfill(math.trunc(wanted))
 
-    return of_values(1, 2, call)
+    return OfValues(1, 2, call)
 
 
 def _to_decimal(source: int) -> Function:
@@ -155,7 +155,7 @@ def _to_decimal(source: int) -> Function:
         number = _read(evaluation, value, source)
         return evaluation.refused(number) if isinstance(number, ErrorValue) else number
 
-    return of_values(1, 1, call)
+    return OfValues(1, 1, call)
 
 
 def _base(number: int, radix: int, places: int = 0) -> Scalar:
@@ -288,12 +288,12 @@ INTEGER_FUNCTIONS: dict[str, Function] = {
     **{f"{name}2DEC": _to_decimal(base) for name, base in _SYSTEMS.items()},
     "_XLFN.BASE": _of_whole(2, 3, _base),
     "FACT": _of_whole(1, 1, _factorial),
-    "FACTDOUBLE": of_values(1, 1, _double_factorial),
+    "FACTDOUBLE": OfValues(1, 1, _double_factorial),
     "COMBIN": _of_whole(2, 2, _of_choice(math.comb)),
     "PERMUT": _of_whole(2, 2, _of_choice(math.perm)),
     "_XLFN.COMBINA": _of_whole(2, 2, _repeated_combinations),
     "_XLFN.PERMUTATIONA": _of_whole(2, 2, _repeated_permutations),
     "GCD": _of_list(lambda numbers: math.gcd(*numbers)),
     "LCM": _of_list(lambda numbers: math.lcm(*numbers)),
-    "QUOTIENT": of_values(2, 2, _quotient),
+    "QUOTIENT": OfValues(2, 2, _quotient),
 }

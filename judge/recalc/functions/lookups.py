@@ -34,13 +34,11 @@ def _cells(evaluation: Evaluation, node: Node) -> Cells:
     return all_of(evaluation, node)
 
 
-def _line(cells: Cells) -> list[Scalar]:
+def _line(cells: Cells) -> Sequence[Scalar]:
     """The values of an array that is a single row or column."""
     if (cells.rows > 1 and cells.columns > 1) or cells.size > MAX_CELLS_COMPARED:
         raise UnsureError
-    return [
-        cells.values.get((at, 0) if cells.columns == 1 else (0, at)) for at in range(cells.size)
-    ]
+    return cells.every
 
 
 # -- MATCH and its relatives -----------------------------------------------------------------------
@@ -84,7 +82,11 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
         pattern = sought.lower()
         fitting = (at for at, value in enumerate(line) if isinstance(value, str))
         return next((at for at in fitting if fits(str(line[at]).lower(), pattern)), None)
-    return next((at for at, value in enumerate(line) if _is_equal(value, sought)), None)
+    if isinstance(sought, bool) or bool in set(map(type, line)):
+        # TRUE and 1 are equal in Python.
+        return next((at for at, value in enumerate(line) if _is_equal(value, sought)), None)
+    equal = (value for value in dict.fromkeys(line) if _is_equal(value, sought))
+    return next((line.index(value) for value in equal), None)
 
 
 def _is_plain(sought: Scalar, line: Sequence[Scalar]) -> bool:
@@ -168,7 +170,12 @@ def _in_table(*, by_rows: bool) -> Function:
         size = table.rows if by_rows else table.columns
         if size > MAX_CELLS_COMPARED:
             raise UnsureError
-        line = [table.values.get((at, 0) if by_rows else (0, at)) for at in range(size)]
+        places = (
+            zip(range(size), itertools.repeat(0))
+            if by_rows
+            else zip(itertools.repeat(0), range(size))
+        )
+        line = [*map(table.values.get, places)]
         evaluation.converted = evaluation.converted or has_logical(line)
         at = _near(evaluation, sought, line) if near else _equal(sought, line)
         if at is None:

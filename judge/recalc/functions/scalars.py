@@ -13,6 +13,7 @@ import math
 import operator as operators
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Protocol
 
 from judge.formulas.functions import PREFIX
@@ -231,24 +232,24 @@ class Evaluation:
         """
         if isinstance(node, Constant):
             return node.value
+        if isinstance(node, Call):
+            function = self.functions.get(node.name)
+            return function(self, node.arguments) if function else self._left_to_engines(node)
+        if isinstance(node, Reference):
+            return self.values.value(node)
+        if isinstance(node, Operation):
+            operands = [self.scalar(operand) for operand in node.operands]
+            return self.operation(node.operator, operands)
         if isinstance(node, ErrorConstant):
             return ErrorValue(node.code)
         if isinstance(node, Missing):
             return None
-        if isinstance(node, Reference):
-            return self.values.value(node)
-        if isinstance(node, Parameter):
-            cells = self.named(node.name)
-            if cells.size != 1:
-                raise UnsureError
-            return cells.values.get((0, 0))
-        if isinstance(node, Operation):
-            operands = [self.scalar(operand) for operand in node.operands]
-            return self.operation(node.operator, operands)
-        if not isinstance(node, Call):
+        if not isinstance(node, Parameter):
             raise UnsureError
-        function = self.functions.get(node.name)
-        return self._left_to_engines(node) if function is None else function(self, node.arguments)
+        cells = self.named(node.name)
+        if cells.size != 1:
+            raise UnsureError
+        return cells.values.get((0, 0))
 
     def refused(self, error: ErrorValue) -> ErrorValue:
         """Returns the error for an argument that Excel refuses; engines may accept it."""
@@ -295,10 +296,10 @@ class Evaluation:
 
     def operation(self, operator: str, operands: Sequence[Scalar]) -> Scalar:
         """Applies an operator to its operands."""
-        if operator == "+" and len(operands) == 1:
+        if len(operands) == 1 and operator == "+":
             return operands[0]
-        errors = [operand for operand in operands if isinstance(operand, ErrorValue)]
-        if errors:
+        if ErrorValue in map(type, operands):
+            errors = [operand for operand in operands if isinstance(operand, ErrorValue)]
             self.converted = self.converted or len(errors) > 1  # LibreOffice returns the last one
             return errors[0]
         if operator == "&":
@@ -393,10 +394,12 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
     Raises:
         UnsureError: numbers are too close to each other, or the order depends on the region.
     """
-    one, two = _beside(first, second), _beside(second, first)
-    ranks = [rank(value) for value in (one, two)]
-    if ranks[0] != ranks[1]:
-        order = ranks[0] - ranks[1]
+    one, two = first, second
+    if one is None or two is None:
+        one, two = _beside(first, second), _beside(second, first)
+    order = 0 if type(one) is type(two) else rank(one) - rank(two)
+    if order:
+        pass  # values of different kinds
     elif isinstance(one, str) and isinstance(two, str):
         if one.lower() == two.lower():
             order = 0
@@ -429,20 +432,32 @@ Function = Callable[[Evaluation, Sequence[Node]], Scalar]
 _Plain = Callable[..., Scalar]
 
 
-def of_values(least: int, most: int, plain: _Plain) -> Function:
-    """Makes a function of single values; its result is the first error among them, if any."""
+@dataclass(frozen=True, slots=True)
+class OfValues:
+    """A function of single values; its result is the first error among them, if any.
 
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if not least <= len(arguments) <= most:
+    Attributes:
+        least, most: how many arguments it takes.
+        plain: computes it from values of which none is an error.
+    """
+
+    least: int
+    most: int
+    plain: _Plain
+
+    def __call__(self, evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        """Computes the function from its arguments."""
+        return self.of(evaluation, [evaluation.scalar(argument) for argument in arguments])
+
+    def of(self, evaluation: Evaluation, values: Sequence[Scalar]) -> Scalar:
+        """Computes the function from the values of its arguments."""
+        if not self.least <= len(values) <= self.most:
             raise UnsureError
-        values = [evaluation.scalar(argument) for argument in arguments]
         for value in values:
             if isinstance(value, ErrorValue):
                 evaluation.converted = evaluation.converted or len(values) > 1
                 return value
-        return plain(evaluation, *values)
-
-    return call
+        return self.plain(evaluation, *values)
 
 
 def _of_numbers(least: int, most: int, plain: Callable[..., Scalar]) -> Function:
@@ -457,7 +472,7 @@ def _of_numbers(least: int, most: int, plain: Callable[..., Scalar]) -> Function
             numbers.append(number)
         return plain(*numbers)
 
-    return of_values(least, most, call)
+    return OfValues(least, most, call)
 
 
 def _n(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -624,7 +639,7 @@ def _is(test: Callable[[Scalar], bool]) -> Function:
 
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
-    "N": of_values(1, 1, _n),
+    "N": OfValues(1, 1, _n),
     "IF": _if,
     "IFERROR": _iferror,
     "_XLFN.IFS": _ifs,
@@ -636,10 +651,10 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "SQRT": _of_numbers(1, 1, _root),
     "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
     "MOD": _of_numbers(2, 2, _modulo),
-    "POWER": of_values(2, 2, _raised),
-    "LOG": of_values(1, 2, _logarithm_of),
+    "POWER": OfValues(2, 2, _raised),
+    "LOG": OfValues(1, 2, _logarithm_of),
     "ERROR.TYPE": _error_type,
-    "NOT": of_values(1, 1, _negated),
+    "NOT": OfValues(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),
     "ISLOGICAL": _is(lambda value: isinstance(value, bool)),

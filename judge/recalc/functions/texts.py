@@ -19,7 +19,7 @@ from judge.recalc.functions.arrays import (
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError, round_half_up, text_number
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.formats import fixed, formatted
-from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, of_values
+from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, OfValues
 from judge.workbook.cell import ErrorValue
 from judge.workbook.number_formats import is_date_format
 
@@ -214,7 +214,7 @@ def _cased(change: Callable[[str], str]) -> Function:
             raise UnsureError
         return change(text)
 
-    return of_values(1, 1, plain)
+    return OfValues(1, 1, plain)
 
 
 def _trimmed(text: str) -> str:
@@ -546,38 +546,38 @@ def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 TEXT_FUNCTIONS: dict[str, Function] = {
-    "BAHTTEXT": of_values(1, 1, _bahttext),
-    "_XLFN.ENCODEURL": of_values(1, 1, _encodeurl),
-    "_XLFN.REGEXTEST": of_values(2, 3, _regextest),
+    "BAHTTEXT": OfValues(1, 1, _bahttext),
+    "_XLFN.ENCODEURL": OfValues(1, 1, _encodeurl),
+    "_XLFN.REGEXTEST": OfValues(2, 3, _regextest),
     "_XLFN.REGEXEXTRACT": ArrayResult(_regexextract),
-    "_XLFN.REGEXREPLACE": of_values(3, 5, _regexreplace),
-    "TEXT": of_values(2, 2, _text),
-    "VALUE": of_values(1, 1, _value),
-    "_XLFN.NUMBERVALUE": of_values(1, 3, _numbervalue),
+    "_XLFN.REGEXREPLACE": OfValues(3, 5, _regexreplace),
+    "TEXT": OfValues(2, 2, _text),
+    "VALUE": OfValues(1, 1, _value),
+    "_XLFN.NUMBERVALUE": OfValues(1, 3, _numbervalue),
     "_XLFN.VALUETOTEXT": _valuetotext,
-    "FIXED": of_values(1, 3, _fixed),
-    "DOLLAR": of_values(1, 2, _dollar),
+    "FIXED": OfValues(1, 3, _fixed),
+    "DOLLAR": OfValues(1, 2, _dollar),
     "_XLFN.FORMULATEXT": _formulatext,
-    "T": of_values(1, 1, _t),
-    "CONCATENATE": of_values(1, 255, _concatenate),
-    "_XLFN.CONCAT": of_values(1, 254, _concatenate),
-    "CHAR": of_values(1, 1, _char),
-    "CODE": of_values(1, 1, _code),
-    "_XLFN.UNICODE": of_values(1, 1, _unicode),
-    "LEN": of_values(1, 1, _length),
-    "LEFT": of_values(1, 2, _left),
-    "RIGHT": of_values(1, 2, _right),
-    "MID": of_values(3, 3, _mid),
+    "T": OfValues(1, 1, _t),
+    "CONCATENATE": OfValues(1, 255, _concatenate),
+    "_XLFN.CONCAT": OfValues(1, 254, _concatenate),
+    "CHAR": OfValues(1, 1, _char),
+    "CODE": OfValues(1, 1, _code),
+    "_XLFN.UNICODE": OfValues(1, 1, _unicode),
+    "LEN": OfValues(1, 1, _length),
+    "LEFT": OfValues(1, 2, _left),
+    "RIGHT": OfValues(1, 2, _right),
+    "MID": OfValues(3, 3, _mid),
     "UPPER": _cased(str.upper),
     "LOWER": _cased(str.lower),
     "TRIM": _cased(_trimmed),
     "CLEAN": _cased(_cleaned),
-    "FIND": of_values(2, 3, _find),
-    "SEARCH": of_values(2, 3, _search),
-    "EXACT": of_values(2, 2, _exact),
-    "SUBSTITUTE": of_values(3, 4, _substitute),
-    "REPLACE": of_values(4, 4, _replace),
-    "REPT": of_values(2, 2, _repeated),
+    "FIND": OfValues(2, 3, _find),
+    "SEARCH": OfValues(2, 3, _search),
+    "EXACT": OfValues(2, 2, _exact),
+    "SUBSTITUTE": OfValues(3, 4, _substitute),
+    "REPLACE": OfValues(4, 4, _replace),
+    "REPT": OfValues(2, 2, _repeated),
     "_XLFN.TEXTBEFORE": _beside_separator(before=True),
     "_XLFN.TEXTAFTER": _beside_separator(before=False),
 }
