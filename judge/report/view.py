@@ -376,7 +376,7 @@ class _Tail:
 
 
 MAX_COMPARED = 24
-"""The most runs that one page compares: they form 276 pairs, and each pair takes a bootstrap."""
+"""How many runs one page compares at most: they form 276 pairs, and each pair takes a bootstrap."""
 
 
 class ViewPage(LocalPage):

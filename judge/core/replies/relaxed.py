@@ -15,7 +15,7 @@ MAX_DEPTH = 100
 """How deep objects and lists may be nested."""
 
 MAX_DIGITS = 1_000
-"""The most digits of a whole number; longer numbers are refused."""
+"""How many digits a whole number may have; longer numbers are refused."""
 
 _MAX_EXACT_FLOAT = 2.0**53  # below it, floats represent every whole number
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")

@@ -186,7 +186,7 @@ class SheetXml:
             else:
                 stop = self._xml.find(close, match.end(), self._end)
                 if stop < 0:
-                    raise WorkbookError(f"{self._name}: row {number} does not end")
+                    raise WorkbookError(f"{self._name}: row {number} has no end tag")
                 content = (match.end(), stop)
                 position = stop + len(close)
             yield _Row(number, match.span(), content, position)
