@@ -15,7 +15,7 @@ The time of the judge is divided into ``own``, the processor time of the program
 ``sandbox``, the other time of their runs; ``recalculation``; ``comparison``, including the reading
 of workbooks; and ``rest``, everything else that the workers did (start, keys, records, waiting at
 the end). If control groups can be made, the processor time of everything is also counted, including
-the containers but not the work of their daemon to start them. With bubblewrap, ``rooms`` divides
+the containers but not the work of their daemon to start them. With bubblewrap, ``parts`` divides
 what is not the programs' own: the judge's process, the wardens, the engines' services, and
 ``starts``, the processes that become sandboxes. If a container cannot be counted (on
 a remote daemon), there is no figure, since it would be less than the time of the programs alone.
@@ -186,7 +186,7 @@ class JudgeTimes:
     seconds: float = 0.0
     cpu: float = 0.0
     counted: bool = True
-    rooms: Counter[str] = field(default_factory=Counter)
+    parts: Counter[str] = field(default_factory=Counter)
     cases: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self, jobs: int) -> dict[str, Any]:
@@ -214,14 +214,14 @@ class JudgeTimes:
                 "all_but_own": round(self.cpu - own, 2),
                 "all_but_own_over_own": round((self.cpu - own) / own, 3) if own else 0.0,
             }
-            if self.rooms["wardens"]:
-                rooms = {
-                    "judge": self.rooms["judge"],
-                    "wardens": self.rooms["wardens"] - own,
-                    "services": self.rooms["services"],
+            if self.parts["wardens"]:
+                parts = {
+                    "judge": self.parts["judge"],
+                    "wardens": self.parts["wardens"] - own,
+                    "services": self.parts["services"],
                 }
-                rooms["starts"] = self.cpu - own - sum(rooms.values())
-                figures["processor_s"]["rooms"] = {k: round(v, 2) for k, v in rooms.items()}
+                parts["starts"] = self.cpu - own - sum(parts.values())
+                figures["processor_s"]["parts"] = {k: round(v, 2) for k, v in parts.items()}
         return figures
 
     def _sum(self, name: str) -> float:
@@ -408,7 +408,7 @@ def measure_judge(
     times.cpu += (spent.seconds or 0.0) + (result["containers_s"] or 0.0)
     counted = spent.seconds is not None and result["containers_s"] is not None
     times.counted = times.counted and counted
-    times.rooms.update(result["rooms_s"])
+    times.parts.update(result["parts_s"])
     times.cases += result["cases"]
     return float(result["seconds"])
 

@@ -59,7 +59,7 @@ def main() -> None:
         "judge": api.__file__,
         "seconds": seconds,
         "containers_s": None if containers.missed else containers.seconds,
-        "rooms_s": {
+        "parts_s": {
             "judge": time.process_time(),
             "wardens": lent.wardens,
             "services": lent.services,

@@ -85,7 +85,7 @@ def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
 
 
 def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values]) -> Column | None:
-    """The column of a table that is whole and sorted in the answer of all golds, or None.
+    """The column of a table that the answers of all golds contain entirely and in order, or None.
 
     A column that is already sorted in the input does not count.
     """

@@ -29,7 +29,7 @@ from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 MAX_ROWS = 2_000
 """Largest number of rows that a table may grow to."""
 
-GROWTH = 10
+GROWTH = 10  # a change makes a table this many times as long
 
 
 # -- rows of one table ----------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def _copied(table: Table, source: int, target: int, but: Column) -> list[Edit]:
 
 # -- sums of decimals -----------------------------------------------------------------------------
 
-_SCALE = 10
+_SCALE = 10  # numbers are summed as whole tenths
 
 
 def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:

@@ -251,7 +251,7 @@ class DraftKind(abc.ABC):
         """
 
     def notes(self, given: Any) -> dict[str, Any]:
-        """The filled fields that the definition cannot hold."""
+        """The fields with a value for which the definition has no place."""
         return {name: value for name in self.noted if (value := getattr(given, name)) is not None}
 
     @abc.abstractmethod

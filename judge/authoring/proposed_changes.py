@@ -357,7 +357,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """The properties, besides the data, that are compared of charts that are new in the gold."""
+    """The properties in which new charts of the gold are compared, in addition to their data."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

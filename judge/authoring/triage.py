@@ -245,7 +245,7 @@ _SOFTWARE_HINTS = re.compile(
     r"slicers?|charts?|shapes?|pictures?|images?)\b",
     re.IGNORECASE,
 )
-_ENOUGH_WORDS = 2
+_MIN_WORDS = 2  # of a title; with fewer, it says nothing
 
 
 def apply_rules(post: Post) -> dict[str, Judgement]:
@@ -307,7 +307,7 @@ def _spreadsheets_only(text: str) -> Judgement:
     if hint := _OTHER_HINTS.search(text):
         return Judgement(Answer.UNSURE, _around(text, hint))
     words = {match[0].lower() for match in _SPREADSHEET_WORDS.finditer(text)}
-    if len(words) < _ENOUGH_WORDS:
+    if len(words) < _MIN_WORDS:
         return Judgement(Answer.UNSURE, "it has few words about spreadsheets")
     return Judgement(Answer.YES, ", ".join(sorted(words)[:4]))
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-SHOWN = 20
+MAX_SHOWN = 20  # moved cells or differences
 
 
 def author_option(command: _Command) -> _Command:
@@ -269,12 +269,12 @@ def _show(
         }
         click.echo(json.dumps(document, ensure_ascii=False))
         return
-    for moved in preview.proposal.moved[:SHOWN]:
+    for moved in preview.proposal.moved[:MAX_SHOWN]:
         before, after = annotation.content_text(moved.before), annotation.content_text(moved.after)
         click.echo(
             f"{annotation.address(moved.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
         )
-    more = len(preview.proposal.moved) - SHOWN
+    more = len(preview.proposal.moved) - MAX_SHOWN
     if more > 0:
         click.echo(f"… and {more} more cells of the answer")
     for source in preview.proposal.sources:
@@ -304,7 +304,7 @@ def _show_source(source: GoldSource) -> None:
         click.echo(f"{source.name}: gives no answer ({source.problem})")
     else:
         click.echo(f"{source.name}: disagrees with the gold")
-        for line in api.difference_lines(source.comparison, SHOWN):
+        for line in api.difference_lines(source.comparison, MAX_SHOWN):
             click.echo(f"    {line}")
 
 
@@ -377,7 +377,7 @@ def log(suite: str, task: str | None, as_json: bool) -> None:
             f"{record.get('kind', '')}\t{len(changed)} cells changed, {len(moved)} of the answer "
             f"moved; gold: {', '.join(record.get('gold_by', ()))}"
         )
-        for cell in changed[:SHOWN]:
+        for cell in changed[:MAX_SHOWN]:
             click.echo(f"    {cell}")
 
 
@@ -608,8 +608,8 @@ def _print_mistakes(measured: Sequence[TaskStrength]) -> None:
         return
     shown = table("!task", "a mistake that no case notices")
     for task_id, mistakes in mistakes_left:
-        for mistake in mistakes[:SHOWN]:
+        for mistake in mistakes[:MAX_SHOWN]:
             shown.add_row(task_id, mistake)
-        if len(mistakes) > SHOWN:
-            shown.add_row(task_id, f"… {len(mistakes) - SHOWN} more: see --json")
+        if len(mistakes) > MAX_SHOWN:
+            shown.add_row(task_id, f"… {len(mistakes) - MAX_SHOWN} more: see --json")
     print_table(shown)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from judge.core.submission import Submission
     from judge.inference.chat import ChatModel
 
-SHOWN = 8
-REASONS = 6
+MAX_SHOWN_EDITS = 8  # of a suggestion
+MAX_SHOWN_REASONS = 6  # why ideas were rejected, the most frequent first
 _MODEL_OPTIONS = (
     *("base_url", "api_key_env", "models", "temperature", "top_p", "max_tokens"),
     *("param", "timeout", "retries"),
@@ -410,7 +410,7 @@ def _summarise(suggestions: Sequence[Suggestion], options: dict[str, Any]) -> No
                 "change",
                 err=True,
             )
-        for reason, count in reasons.most_common(REASONS):
+        for reason, count in reasons.most_common(MAX_SHOWN_REASONS):
             click.echo(f"  {count} rejected: {reason}", err=True)
     if states["sound"] or states["contested"]:
         click.echo("save one with --accept N; a contested one also needs --decide SOURCE", err=True)
@@ -444,20 +444,20 @@ def _show(suggestion: Suggestion, rank: int, doubt: str, group: str, *, as_json:
         else f"-  {suggestion.state}"
     )
     click.echo(f"{head}, {suggestion.idea.mutator}: {suggestion.idea.title}")
-    for edit in suggestion.idea.edits[:SHOWN]:
+    for edit in suggestion.idea.edits[:MAX_SHOWN_EDITS]:
         click.echo(f"     {annotation.describe(edit)}")
-    if len(suggestion.idea.edits) > SHOWN:
+    if len(suggestion.idea.edits) > MAX_SHOWN_EDITS:
         click.echo(f"     … {len(suggestion.idea.edits)} changes in all")
     if suggestion.rejected:
         click.echo(f"   why: {suggestion.rejected}")
         return
     moved = suggestion.proposal.moved if suggestion.proposal else ()
-    for cell in moved[:SHOWN]:
+    for cell in moved[:MAX_SHOWN_EDITS]:
         before, after = annotation.content_text(cell.before), annotation.content_text(cell.after)
         click.echo(
             f"   {annotation.address(cell.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
         )
-    if len(moved) > SHOWN:
+    if len(moved) > MAX_SHOWN_EDITS:
         click.echo(f"   … {len(moved)} cells of the answer change in all")
     if suggestion.contested:
         click.echo(f"   contested: {suggestion.contested}")
@@ -479,11 +479,11 @@ def _show_sources(suggestion: Suggestion) -> None:
         click.echo(f"   gold by: {', '.join(suggestion.proposal.agreeing)}")
     for source in suggestion.proposal.disagreeing:
         click.echo(f"   against: {source.name}")
-        for line in api.difference_lines(source.comparison, SHOWN):
+        for line in api.difference_lines(source.comparison, MAX_SHOWN_EDITS):
             click.echo(f"     {line}")
     for trial in suggestion.kills:
         click.echo(f"   kills: {trial.name} ({trial.verdict.value})")
-        for line in api.difference_lines(trial.comparison, SHOWN) or [trial.cause]:
+        for line in api.difference_lines(trial.comparison, MAX_SHOWN_EDITS) or [trial.cause]:
             click.echo(f"     {line}")
 
 

@@ -59,7 +59,7 @@ from judge.suites.validate import Severity, compute_stats, findings_of_correctio
 if TYPE_CHECKING:
     from judge.inference.chat import ChatModel
 
-_WIDTH = 70
+_MAX_CELL_CHARS = 70  # of a cell of the table
 
 
 @click.command("list", cls=HelpCommand, examples=("dataset list", "dataset list sample"))
@@ -82,7 +82,7 @@ def list_(suite: str | None, as_json: bool) -> None:
             task.kind.split("-")[0].lower(),
             str(len(task.cases)),
             task.details.get("answer_position", ""),
-            text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…",
+            text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…",
         )
     print_table(shown)
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")

@@ -24,8 +24,8 @@ FIRST = "Used most"
 OTHER = "Other"
 """Section of options that do not name a section; a test makes sure that it stays empty."""
 
-_COLUMN = 30
-_SENTENCE = 200
+_MAX_NAME_COLUMN = 30  # width of the column of options, in characters
+_MAX_SUMMARY_CHARS = 200  # of a command's line in the overview
 _METAVARS = {"INTEGER RANGE": "N", "FLOAT RANGE": "NUMBER", "INTEGER": "N", "FLOAT": "NUMBER"}
 
 
@@ -140,7 +140,7 @@ class HelpGroup(HelpCommand, click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
-                    (name, command.get_short_help_str(_SENTENCE))
+                    (name, command.get_short_help_str(_MAX_SUMMARY_CHARS))
                     for name, command in named
                     if command
                 ]
@@ -255,7 +255,7 @@ def _write_options(
         last = next(reversed(shown), "Options")
         shown.setdefault(last, []).extend(_records([own], ctx))
     widths = [len(left) for records in shown.values() for left, _ in records]
-    width = min(max(widths, default=0), _COLUMN)
+    width = min(max(widths, default=0), _MAX_NAME_COLUMN)
     for title, records in shown.items():
         with formatter.section(title):
             formatter.write_dl([(left.ljust(width), text) for left, text in records])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_WIDEST = 10_000
+_UNBOUNDED_WIDTH = 10_000  # characters, more than any table has
 
 
 def table(*columns: str) -> Table:
@@ -45,7 +45,7 @@ def print_table(shown: Table, console: Console | None = None) -> None:
     from rich.measure import Measurement  # noqa: PLC0415  as above
 
     console = console or make_console()
-    unbounded = console.options.update(width=_WIDEST)
+    unbounded = console.options.update(width=_UNBOUNDED_WIDTH)
     for column in shown.columns:
         if column.no_wrap:
             whole = [column.header, *column.cells]

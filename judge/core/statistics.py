@@ -258,9 +258,9 @@ def paired_bootstrap(
     return PairedDifference(mean, low, high, p_of_resamples(means), n, spread)
 
 
-_NOTHING = 1e-12
+_ROUNDING_ERROR = 1e-12  # of a mean of differences from -1 to 1
 
-_DRAWN_AT_ONCE = 1_000
+_RESAMPLES_AT_ONCE = 1_000  # bounds the memory
 
 
 def resampled_columns(
@@ -284,8 +284,8 @@ def resampled_columns(
     tasks = columns.shape[0]
     generator = np.random.default_rng(seed)
     means = np.empty((resamples, columns.shape[1]))
-    for start in range(0, resamples, _DRAWN_AT_ONCE):
-        rows = min(_DRAWN_AT_ONCE, resamples - start)
+    for start in range(0, resamples, _RESAMPLES_AT_ONCE):
+        rows = min(_RESAMPLES_AT_ONCE, resamples - start)
         drawn = generator.integers(0, tasks, (rows, tasks), dtype=np.int32)
         drawn += np.arange(rows, dtype=np.int32)[:, None] * tasks
         weights = np.bincount(drawn.ravel(), minlength=rows * tasks).reshape(rows, tasks)
@@ -298,8 +298,8 @@ def p_of_resamples(differences: NDArray[np.float64]) -> float:
     import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
 
     # Rounding keeps sums of thirds from being exactly zero; zero must count on both sides.
-    below = int(np.count_nonzero(differences <= _NOTHING)) + 1
-    above = int(np.count_nonzero(differences >= -_NOTHING)) + 1
+    below = int(np.count_nonzero(differences <= _ROUNDING_ERROR)) + 1
+    above = int(np.count_nonzero(differences >= -_ROUNDING_ERROR)) + 1
     return min(1.0, 2 * min(below, above) / (len(differences) + 1))
 
 

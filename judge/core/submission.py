@@ -173,7 +173,7 @@ class Answer:
         return self.files[0].data
 
 
-_SPARSE_BEYOND = 1024
+_MAX_GAP = 1024  # sample numbers further apart are kept in a dictionary
 
 
 class SampleNumbers:
@@ -197,7 +197,7 @@ class SampleNumbers:
 
     def put(self, sample: int, number: int) -> None:
         """Sets the number of a sample; numbers are 0 or more."""
-        if 0 <= sample < 2 * len(self._near) + _SPARSE_BEYOND:
+        if 0 <= sample < 2 * len(self._near) + _MAX_GAP:
             missing = sample + 1 - len(self._near)
             if missing > 0:
                 self._near.extend([-1] * missing)

@@ -245,7 +245,7 @@ def _kind_of(value: Value) -> str:
 INFO = "info"
 """The form in which a prompt describes columns instead of showing rows."""
 
-_INFO_ROWS = 200_000
+_MAX_INFO_ROWS = 200_000  # read for the description of a table's columns
 
 _RULE = "-" * 50
 
@@ -274,7 +274,7 @@ def rows_needed(form: str, rows: int) -> int:
 
     To describe columns, all rows are read.
     """
-    return _INFO_ROWS if form == INFO else rows + 1
+    return _MAX_INFO_ROWS if form == INFO else rows + 1
 
 
 def render_content(

@@ -142,7 +142,7 @@ class Budget:
     """Spending limits of a run, and what the run has spent, earlier commands included.
 
     Attributes:
-        max_cost: most US dollars; None for no limit.
+        max_cost: limit in US dollars; None for no limit.
         max_tokens: maximum number of tokens of prompts and replies; None for no limit.
         cost: US dollars spent so far.
         tokens: tokens used so far.

@@ -45,7 +45,7 @@ from judge.recalc.voting import (
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.sheets.sheet import DATA_TABLE
 
-NOTED_DISAGREEMENTS = 5
+MAX_NOTED_DISAGREEMENTS = 5  # of a workbook; the others are counted
 
 _OPEN = "open"
 """Replaces an overruled engine in a cell whose value depends on a missing answer."""
@@ -156,8 +156,8 @@ class _Inquiry:
                 self._settle_agreed(cell, self._agreed[cell])
             else:
                 self._settle(cell)
-        if self._disagreements > NOTED_DISAGREEMENTS:
-            more = self._disagreements - NOTED_DISAGREEMENTS
+        if self._disagreements > MAX_NOTED_DISAGREEMENTS:
+            more = self._disagreements - MAX_NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
         self._outcome.complete = self._answers.is_settled and not any(
             isinstance(choice, Open) and choice.engines for choice in self._decided.values()
@@ -609,7 +609,7 @@ class _Inquiry:
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
-        if self._disagreements <= NOTED_DISAGREEMENTS:
+        if self._disagreements <= MAX_NOTED_DISAGREEMENTS:
             answers = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
             self._outcome.notes.append(
                 f"engines disagree in {address(cell)}: {answers}; took {taken}"

@@ -265,7 +265,7 @@ def _without_value(body: bytes) -> bytes:
             end = body.find(closing, stop)
             stop = body.find(b">", end) + 1 if end >= 0 else 0
             if not stop:
-                raise WorkbookError("a value of the sheet does not end")
+                raise WorkbookError("a value of the sheet has no end tag")
         pieces.append(body[position : match.start()])
         position = stop
     return b"".join((*pieces, body[position:]))
@@ -277,7 +277,7 @@ def _body(xml: bytes, match: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
         return b"", match.end()
     stop = xml.find(end, match.end())
     if stop < 0:
-        raise WorkbookError("a cell of the sheet does not end")
+        raise WorkbookError("a cell of the sheet has no end tag")
     return xml[match.end() : stop], stop + len(end)
 
 

@@ -14,8 +14,8 @@ COLUMNS_BEFORE = 8
 """How many columns of context are shown to the left, where the data for the answer usually is."""
 COLUMNS_AFTER = 2
 
-_HEAD = 20
-_TAIL = 5
+_FIRST_ROWS = 20  # of a long range that are shown
+_LAST_ROWS = 5  # of a long range that are shown
 _AROUND_A_DIFFERENCE = 1
 
 
@@ -129,7 +129,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
     """
     if last - first + 1 <= limit:
         return list(range(first, last + 1))
-    head, tail = min(_HEAD, limit // 2), min(_TAIL, limit // 4)
+    head, tail = min(_FIRST_ROWS, limit // 2), min(_LAST_ROWS, limit // 4)
     chosen = {*range(first, first + head), *range(last - tail + 1, last + 1)}
     for row in sorted(differing):
         near = range(row - _AROUND_A_DIFFERENCE, row + _AROUND_A_DIFFERENCE + 1)

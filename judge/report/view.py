@@ -43,7 +43,7 @@ from judge.report.shapes import inspect_files
 from judge.suites import Suite, load_suite
 
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
-_KEPT_RUNS = 8
+_MAX_LOADED_RUNS = 8  # that stay in memory
 _LOOK_UP_S = 0.2
 """Seconds between two checks of whether the client of a waiting request is still there."""
 
@@ -154,7 +154,7 @@ class KeptRuns:
         kept: how many runs with their reports are kept.
     """
 
-    def __init__(self, kept: int = _KEPT_RUNS) -> None:
+    def __init__(self, kept: int = _MAX_LOADED_RUNS) -> None:
         self._loaded: _Kept[LoadedRun] = _Kept(kept)
         self._opened: _Kept[OpenRun] = _Kept(kept)
 
@@ -209,7 +209,7 @@ class RunShelf:
         self._tails: dict[str, _Tail] = {}
         self._kept = KeptRuns()
         self._scores: _Kept[ReportData] = _Kept(500)
-        self._compared: _Kept[RunComparison] = _Kept(_KEPT_RUNS)
+        self._compared: _Kept[RunComparison] = _Kept(_MAX_LOADED_RUNS)
 
     @property
     def folder(self) -> Path:
@@ -376,7 +376,7 @@ class _Tail:
 
 
 MAX_COMPARED = 24
-"""The most runs that one page compares: they form 276 pairs, and each pair takes a bootstrap."""
+"""How many runs one page compares at most: they form 276 pairs, and each pair takes a bootstrap."""
 
 
 class ViewPage(LocalPage):

@@ -141,7 +141,7 @@ _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcod
 """Field -> names that can only mean this field; they are read even if the field exists but is
 empty."""
 
-_NEAR = 0.75
+_MIN_SIMILARITY = 0.75  # of two field names, from 0 to 1, for a hint
 _MAX_FIELDS = 12
 _MAX_FIELD_CHARS = 40
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
@@ -287,7 +287,7 @@ def _look_alike(
     for synonym in (name, *synonyms):
         if (field_meant := plain.get(synonym)) is not None:
             return field_meant
-    near: list[str] = difflib.get_close_matches(name, plain, n=1, cutoff=_NEAR)
+    near: list[str] = difflib.get_close_matches(name, plain, n=1, cutoff=_MIN_SIMILARITY)
     return plain[near[0]] if near else None
 
 

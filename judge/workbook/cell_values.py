@@ -179,7 +179,7 @@ _CHILDREN = {
 }
 """Element -> the elements that it may contain; a run's format may contain any element."""
 
-_DEEPEST = 64
+_MAX_DEPTH = 64  # elements inside each other
 
 
 class InlineText:
@@ -209,7 +209,7 @@ class InlineText:
         path = self._path
         path.append(tag)
         if "rPr" in path[:-1]:
-            if len(path) > _DEEPEST:
+            if len(path) > _MAX_DEPTH:
                 raise WorkbookError(f"a string of {self._part} nests too many elements")
             return
         misplaced = tag not in _CHILDREN.get(above, ())

@@ -22,7 +22,7 @@ from judge.workbook.sheets.sheet_scan import scan_surroundings
 from judge.workbook.workbook_parts import Tab, main_part
 from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, is_on, relationships, scan_part
 
-_SHOWN = 80
+_MAX_LABEL_CHARS = 80  # of the description of a feature
 
 
 class FeatureKind(enum.StrEnum):
@@ -127,7 +127,7 @@ class Features:
 def shortened(text: str) -> str:
     """Shortens text to one line that can be shown."""
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+    return line if len(line) <= _MAX_LABEL_CHARS else line[: _MAX_LABEL_CHARS - 1] + "…"
 
 
 def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) -> Features:

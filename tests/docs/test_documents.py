@@ -122,8 +122,8 @@ def test_the_architecture_page_shows_every_room() -> None:
         for contract in settings["tool"]["importlinter"]["contracts"]
         if contract["type"] == "layers" and contract["containers"] == ["judge"]
     )
-    rooms = {room.strip() for layer in layers for room in layer.split("|")}
+    packages = {package.strip() for layer in layers for package in layer.split("|")}
     drawing = re.search(r"```\n(.*?)```", ARCHITECTURE, re.DOTALL)
     assert drawing is not None
     drawn = set(re.findall(r"[a-z_]+", drawing[1]))
-    assert rooms <= drawn, f"not in the drawing: {', '.join(sorted(rooms - drawn))}"
+    assert packages <= drawn, f"not in the drawing: {', '.join(sorted(packages - drawn))}"

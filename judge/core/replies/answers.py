@@ -27,7 +27,7 @@ _LONE_COMMA = re.compile(r",\s*+([}\]])")
 _NAMED = re.compile(r"@(?P<name>\w++)\[")
 _OPEN = re.compile(r"\{(?=\s*+[\"'}/#])")
 _MAX_FAILURES = 20_000
-_DEEP_FAILURE = 20
+_COST_OF_DEEP_JSON = 20  # how many failed attempts a text that nests too deep counts as
 _MAX_REREAD_CHARS = 8_000_000
 
 
@@ -205,7 +205,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             document, position = _read(text, start, decoder)
         except _FailedError as error:
             # Text that is not an object may contain one, as code does, up to a limit of brackets.
-            failures += _DEEP_FAILURE if error.problem.is_deep else 1
+            failures += _COST_OF_DEEP_JSON if error.problem.is_deep else 1
             position = error.problem.position if error.problem.is_deep else start + 1
             reread += error.cost
             if failures > _MAX_FAILURES or reread > _MAX_REREAD_CHARS:

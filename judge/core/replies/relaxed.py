@@ -15,9 +15,9 @@ MAX_DEPTH = 100
 """How deep objects and lists may be nested."""
 
 MAX_DIGITS = 1_000
-"""The most digits of a whole number; longer numbers are refused."""
+"""How many digits a whole number may have; longer numbers are refused."""
 
-_EXACT = 2.0**53
+_MAX_EXACT_FLOAT = 2.0**53  # below it, floats represent every whole number
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
 _NUMBER = re.compile(r"[-+]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+", re.ASCII)
 _NAME = re.compile(r"[-+]?+[A-Za-z]++")
@@ -156,7 +156,7 @@ def number_of(digits: str) -> float | None:
         if digits.lstrip("-+").isdecimal():
             return int(digits)
         number = float(digits)
-        if not _EXACT <= abs(number) < math.inf:
+        if not _MAX_EXACT_FLOAT <= abs(number) < math.inf:
             return number
         stated = Decimal(digits)
         return int(stated) if stated == stated.to_integral_value() else number

@@ -376,8 +376,8 @@ LABEL = "judge"
 """The name of the metadata field that holds the judge's name for a batch."""
 
 _FINAL_STATES = frozenset({"completed", "failed", "expired", "cancelled"})
-_PAGES = 200
-_PAGE = 100
+_MAX_PAGES = 200  # of the list of batches
+_PAGE_SIZE = 100  # batches on a page
 _CLOCKS_DIFFER_S = 86_400.0
 _SHOWN_CHARS = 300
 
@@ -469,8 +469,8 @@ class BatchEndpoint:
             CallError: the server does not list its batches.
         """
         after = ""
-        for _ in range(_PAGES):
-            page = await self._ask(ServerRequest(f"/batches?limit={_PAGE}{after}"))
+        for _ in range(_MAX_PAGES):
+            page = await self._ask(ServerRequest(f"/batches?limit={_PAGE_SIZE}{after}"))
             entries = page.get("data")
             listed = entries if isinstance(entries, list) else []
             batches = [entry for entry in listed if isinstance(entry, dict)]

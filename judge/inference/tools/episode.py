@@ -125,7 +125,7 @@ _NO_PARSER = (
     "--enable-auto-tool-choice --tool-call-parser NAME; --text-calls reads them"
 )
 _MAX_RAW_CHARS = 20_000
-_TIMES = 3
+_DECIMALS_OF_S = 3  # recorded times are rounded to milliseconds
 
 
 @dataclass(slots=True)
@@ -544,7 +544,7 @@ class ToolEnvironment(Environment):
                 "chars": len(text),
                 "shown": self._shown(text, outcome.error),
             },
-            "seconds": round(seconds, _TIMES),
+            "seconds": round(seconds, _DECIMALS_OF_S),
             "workbook": self._workbook,
         }
         if arguments is None:
@@ -602,7 +602,7 @@ class ToolEnvironment(Environment):
             "cut": cut,
             "told": text,
             "calls": lines,
-            "seconds": round(self._clock() - began, _TIMES),
+            "seconds": round(self._clock() - began, _DECIMALS_OF_S),
         }
         self._writer.append(turn)
 
@@ -623,9 +623,9 @@ class ToolEnvironment(Environment):
             "repairs": counts.repairs,
             "tokens": cast("Any", self.tokens),
             "cost": self.cost,
-            "seconds": round(self.seconds, _TIMES),
-            "model_s": round(counts.model_s, _TIMES),
-            "tools_s": round(counts.tools_s, _TIMES),
+            "seconds": round(self.seconds, _DECIMALS_OF_S),
+            "model_s": round(counts.model_s, _DECIMALS_OF_S),
+            "tools_s": round(counts.tools_s, _DECIMALS_OF_S),
             "output": collected.sha256,
             "output_bytes": 0 if collected.data is None else len(collected.data),
             "changed": collected.data is not None and collected.data != before,

@@ -33,7 +33,7 @@ from judge.sandbox.contract import Sandbox
 from judge.tools.episodes import ToolEpisodeWriter, read_tool_episode, write_definitions
 from judge.tools.sets import EpisodeTools, SharedCalculator
 
-_TIMES = 3
+_DECIMALS_OF_S = 3  # recorded times are rounded to milliseconds
 
 
 def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInput) -> list[Message]:
@@ -169,7 +169,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                 "collected": task.collected,
                 "limits": mode.setting.limits,
                 "started": utc_now(),
-                "start_s": round(time.monotonic() - began, _TIMES),
+                "start_s": round(time.monotonic() - began, _DECIMALS_OF_S),
                 "attempt": attempt,
             }
             with ToolEpisodeWriter(self._store.path, head) as writer:

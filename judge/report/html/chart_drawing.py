@@ -92,12 +92,12 @@ def _short(number: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-_COLOURS = 8
+_COLOUR_COUNT = 8  # of the style sheet; then they repeat
 MAX_SLICES = 24
-_LEGEND = 120
+_MAX_LEGEND_WIDTH = 120  # in the units of the drawing
 _BESIDE = 6
 """Largest number of names in a legend above or below the chart."""
-_LINE = 16
+_LINE_HEIGHT = 16  # in the units of the drawing
 END = 24
 """Space for half of the label at the end of a horizontal scale."""
 
@@ -151,7 +151,7 @@ def marked(css: str, differs: bool) -> str:
 
 def colour(number: int) -> str:
     """The CSS class of a series or a slice, by its position."""
-    return f"s{number % _COLOURS}"
+    return f"s{number % _COLOUR_COUNT}"
 
 
 # -- legends --------------------------------------------------------------------------------------
@@ -185,11 +185,11 @@ def draw_legend(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
             area.bottom -= 20
         return
     longest = max((width_of(name) for name, _ in entries), default=0.0)
-    width = min(_LEGEND, 20 + longest)
+    width = min(_MAX_LEGEND_WIDTH, 20 + longest)
     x = area.left if frame.legend == "l" else area.right - width
-    most = int((area.bottom - area.top - 10) / _LINE)
+    most = int((area.bottom - area.top - 10) / _LINE_HEIGHT)
     for number, (name, differs) in enumerate(entries[:most]):
-        y = area.top + 14 + number * _LINE
+        y = area.top + 14 + number * _LINE_HEIGHT
         canvas.rect(colour(number), x, y - 8, 9, 9)
         canvas.text(marked(css, differs), x + 13, y, name, room=width - 14)
     if frame.legend == "l":

@@ -140,7 +140,7 @@ class ContradictedInput:
         yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
 
 
-LISTED = 10
+MAX_LISTED = 10  # cells in the evidence; all are counted
 
 
 def suspect_of_contradiction(
@@ -172,7 +172,7 @@ def suspect_of_contradiction(
             found=case.gold.value(address),
             note="the input has the expected value",
         )
-        for address in addresses[:LISTED]
+        for address in addresses[:MAX_LISTED]
     ]
     if moved:
         address, (was, now) = next(iter(moved.items()))
@@ -207,7 +207,7 @@ def suspect_of_contradiction(
     )
 
 
-HEADING_ROWS = 2
+HEADING_ROWS = 2  # at the top of a sheet or above a table
 MIN_LINE = 5
 """If at least this many cells of a row or column are changed, the whole line may have been
 rewritten."""

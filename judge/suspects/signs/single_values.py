@@ -24,7 +24,7 @@ SHARE = 0.75
 
 MIN_TOTALS = 3
 MAX_CELLS = 20_000
-ROUNDING = 1e-6
+ROUNDING_ERROR = 1e-6  # relative, or absolute below 1
 
 
 class OddTotal:
@@ -181,7 +181,7 @@ def _is_number(value: CellValue) -> TypeGuard[int | float]:
 
 
 def _same(first: float, second: float) -> bool:
-    return abs(first - second) <= ROUNDING * max(1.0, abs(first), abs(second))
+    return abs(first - second) <= ROUNDING_ERROR * max(1.0, abs(first), abs(second))
 
 
 ODD_TOTAL = OddTotal()

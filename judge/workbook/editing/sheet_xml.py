@@ -169,7 +169,7 @@ class SheetXml:
         close = b"</" + self._prefix + b"sheetData"
         self._end = match.end() if match["empty"] else xml.rfind(close)
         if self._end < match.end():
-            raise WorkbookError(f"{name} is not well-formed: <sheetData> does not end")
+            raise WorkbookError(f"{name} is not well-formed: <sheetData> has no end tag")
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class SheetXml:
             else:
                 stop = self._xml.find(close, match.end(), self._end)
                 if stop < 0:
-                    raise WorkbookError(f"{self._name}: row {number} does not end")
+                    raise WorkbookError(f"{self._name}: row {number} has no end tag")
                 content = (match.end(), stop)
                 position = stop + len(close)
             yield _Row(number, match.span(), content, position)
@@ -206,7 +206,7 @@ class SheetXml:
             if not match["empty"]:
                 stop = self._xml.find(close, match.end(), end)
                 if stop < 0:
-                    raise WorkbookError(f"{self._name}: a cell of row {row.number} does not end")
+                    raise WorkbookError(f"{self._name}: a cell of row {row.number} has no end tag")
                 body, position = self._xml[match.end() : stop], stop + len(close)
             yield _Cell(row.number, column, match.start(), position, match["attributes"], body)
 

@@ -143,7 +143,7 @@ def _string(piece: bytes) -> str | None:
     return "".join(runs) if runs and _END.fullmatch(text, position) is not None else None
 
 
-_DEEPEST = 64
+_MAX_DEPTH = 64  # elements inside each other
 
 
 class SharedStrings:
@@ -238,8 +238,8 @@ class _StringCollector:
                 raise WorkbookError(f"{self._part} holds a string within a string")
             if self._current is not None:
                 self._current.start(name)
-        if len(path) > _DEEPEST:
-            raise WorkbookError(f"{self._part} nests more than {_DEEPEST} elements")
+        if len(path) > _MAX_DEPTH:
+            raise WorkbookError(f"{self._part} nests more than {_MAX_DEPTH} elements")
 
     def end(self, _: str) -> None:
         """Called when an element ends."""

@@ -127,7 +127,7 @@ def test_a_full_or_broken_sheet_takes_none() -> None:
         "xl/worksheets/sheet1.xml",
         lambda xml: xml.replace(b"</sheetData>", b"").replace(b"<sheetData>", b"<sheetData >"),
     )
-    with pytest.raises(WorkbookError, match="do not end"):
+    with pytest.raises(WorkbookError, match="have no end tag"):
         with_formulas(broken, {SHEET: [ScratchFormula("1")]})
 
 
