@@ -96,8 +96,9 @@ def refresh(
         computed = recalculator.fill(workbook, areas, origin=Origin.SOLUTION).values
         values |= {ref: value for ref, value in computed.items() if ref in stale}
         if before is not None:
-            for ref in _unmoved(open_workbook(before), computed, recalculator) & stale:
-                del values[ref]
+            for ref, value in _computed_before(before, recalculator).items():
+                if ref in stale and ref in computed and _is_same(value, computed[ref]):
+                    del values[ref]
     empty = tuple(sorted(ref for ref, value in values.items() if value is None))
     notes: tuple[str, ...] = ()
     if empty:
@@ -114,12 +115,14 @@ def refresh(
     )
 
 
-def _unmoved(
-    before: Workbook, now: Mapping[CellRef, CellValue], recalculator: Recalculator
-) -> frozenset[CellRef]:
-    """Formula cells with a stored value, whose computed value is the same as before the change."""
-    # Computes all formulas, not only the stale ones: the next edit of the same workbook needs them
-    # again, and finds them in the cache.
+@functools.lru_cache(maxsize=4)
+def _computed_before(data: bytes, recalculator: Recalculator) -> Mapping[CellRef, CellValue]:
+    """The computed values of formula cells that have a stored value.
+
+    All formulas are computed, not only the stale ones: the next edit of the same workbook needs
+    them again.
+    """
+    before = open_workbook(data)
     formulas = _formulas(before)
     filled = {
         filled_ref
@@ -129,14 +132,12 @@ def _unmoved(
     areas = _areas(formulas.keys() | filled)
     was = recalculator.fill(before, areas, origin=Origin.SOLUTION).values
     before.preload(areas, blanks=True)
-    stored = {
-        CellRef(area.sheet, row, column)
+    return {
+        ref: was[ref]
         for area in areas
         for (row, column), cell in before.cells(area).items()
-        if cell.has_cached_value
+        if cell.has_cached_value and (ref := CellRef(area.sheet, row, column)) in was
     }
-    same = {ref for ref in was if ref in now and _is_same(was[ref], now[ref])}
-    return frozenset(same & stored)
 
 
 def _is_same(first: CellValue, second: CellValue) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from judge.errors import UsageError, WorkbookError
 from judge.formulas.shift import shift_formula
@@ -104,8 +104,10 @@ def content_from_json(value: Any) -> CellContent:
 
 
 _DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
-_ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")
-_CELL = re.compile(rb"<(?:\w+:)?c\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")
+# As QUOTED, without going back: thousands of rows are passed before one that is edited.
+_TAG = rb"""(?P<attributes>(?:[^<>"'/]++|"[^"<]*+"|'[^'<]*+'|/(?!>))*+)(?P<empty>/?)>"""
+_ROW = re.compile(rb'<(?:\w+:)?row\b(?= r="(?P<number>[0-9]+)"|)' + _TAG)
+_CELL = re.compile(rb"<(?:\w+:)?c\b" + _TAG)
 _FORMULA = re.compile(
     rb"<(?:\w+:)?f\b(?P<attributes>" + QUOTED + rb")(?:/>|(?<!/)>(?P<text>[^<]*)</(?:\w+:)?f\s*>)"
 )
@@ -127,16 +129,14 @@ class NewContent:
     style: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     number: int
     tag: tuple[int, int]
     content: tuple[int, int]
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(NamedTuple):
     row: int
     column: int
     start: int
@@ -178,7 +178,7 @@ class SheetXml:
         position, number = self._data.end(), 0
         close = b"</" + self._prefix + b"row>"
         while (match := _ROW.search(self._xml, position, self._end)) is not None:
-            written = attribute(match["attributes"], "r")
+            written = match["number"] or attribute(match["attributes"], "r")
             number = int(written) if written else number + 1
             if match["empty"]:
                 content = (match.end(), match.end())
@@ -232,6 +232,8 @@ class SheetXml:
         pieces: list[bytes] = [self._head()]
         copied = self._data.end()
         for row in self.rows():
+            if not waiting and not moved_to:
+                break
             while waiting and waiting[0] < row.number:
                 # Rows that the sheet does not store yet are inserted before the next stored row.
                 pieces += [self._xml[copied : row.tag[0]], self._new_row(by_row, waiting.pop(0))]
@@ -242,6 +244,7 @@ class SheetXml:
             if touched or row.number in moved_to:
                 pieces += [self._xml[copied : row.tag[0]], self._edit_row(row, touched, promoted)]
                 copied = row.end
+                moved_to.discard(row.number)
         pieces.append(b"" if self._data["empty"] else self._xml[copied : self._end])
         pieces += [self._new_row(by_row, number) for number in waiting]
         if self._data["empty"]:
