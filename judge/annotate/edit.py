@@ -117,11 +117,7 @@ def refresh(
 
 @functools.lru_cache(maxsize=4)
 def _computed_before(data: bytes, recalculator: Recalculator) -> Mapping[CellRef, CellValue]:
-    """The computed values of formula cells that have a stored value.
-
-    All formulas are computed, not only the stale ones: the next edit of the same workbook needs
-    them again.
-    """
+    """Computes all formula cells with a stored value, which the next edits of it need as well."""
     before = open_workbook(data)
     formulas = _formulas(before)
     filled = {
