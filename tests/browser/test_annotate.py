@@ -14,7 +14,7 @@ from typing import Literal
 
 import pytest
 from openpyxl.styles import Font, PatternFill
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from judge.annotate.web.server import check_grid
 from judge.errors import UsageError
@@ -418,6 +418,48 @@ def test_what_is_being_typed_stays_when_an_answer_comes(
     expect(page.locator("#edits li")).to_have_count(2)
     expect(page.locator("#input-grid .jss_input, #input-grid td.editor")).to_have_count(0)
     shows(page, "A3", "50")
+    # in the formula bar
+    page.locator("#input-grid td[data-cell='A4']").click()
+    page.click("#formula")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("7")
+    wait_kept(page)
+    page.keyboard.type("0")
+    page.keyboard.press("Enter")
+    shows(page, "A4", "70")
+
+
+def test_a_window_that_comes_late_is_not_drawn_over_a_newer_one(
+    suite: Path, start: Start, open_page: OpenPage
+) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann"))
+    computed: list[Route] = []
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold_window(route: Route) -> None:
+        if computed and len(late) < 2:
+            late.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    def compute(route: Route) -> None:
+        computed.append(route)
+        if len(computed) == 1:  # the others are not answered, since they would draw once more
+            route.continue_()
+
+    page.route("**/api/window?*", hold_window)
+    page.route("**/api/compute", compute)
+    put(page, "A3", "50")
+    while len(late) < 2:
+        page.wait_for_timeout(20)
+    page.locator("#input-grid td[data-cell='A3']").click()
+    page.click("#insert-row")
+    shows(page, "A4", "50")
+    for route, response in late:
+        route.fulfill(response=response)
+    page.evaluate("fetch('/static/app.css').then((answer) => answer.text())")
+    shows(page, "A3", "")
+    shows(page, "A4", "50")
 
 
 def test_where_references_disagree(

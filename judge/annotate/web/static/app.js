@@ -16,6 +16,9 @@ let failed = false; // the server did not take the last change
 let queue = Promise.resolve();
 let computing = null; // start time of the computation, or null
 let timer = null;
+let turns = 0; // number of the last show()
+let drawn = 0; // number of the show() whose windows are drawn
+let filled = ""; // text of the formula bar that nobody has changed since
 
 async function ask(method, path, body) {
   let answer;
@@ -60,7 +63,10 @@ function change(path, body) {
 function compute() {
   clearTimeout(timer);
   timer = null;
-  if (!state.edits.length || state.preview || computing) return;
+  if (!state.edits.length || state.preview || computing) {
+    showSaved(); // the timer may have been the last thing to wait for
+    return;
+  }
   timer = setTimeout(() => {
     timer = null;
     if (waiting) return; // compute() is called again after the pending change
@@ -89,11 +95,15 @@ async function show() {
   if (!sheet || !state.sheets.input.concat(state.sheets.gold).includes(sheet)) {
     sheet = state.answer[0]?.sheet ?? state.sheets.input[0];
   }
+  const turn = (turns += 1);
   const windows = await Promise.all(BOOKS.map(load));
+  if (turn < drawn) return; // a later show() has drawn newer windows
+  drawn = turn;
   const widths = columnWidths(windows.filter((each) => each?.sheet === sheet));
   BOOKS.forEach((book, index) => {
     if (windows[index]) grids[book].show(windows[index], book === "input" || $("by-hand").checked, widths);
-    if (book === active && selected) fillBar(selected);
+    const typing = document.activeElement === $("formula") && $("formula").value !== filled;
+    if (book === active && selected && !typing) fillBar(selected);
   });
   const rules = windows.flatMap((each, index) => (each?.conditional ?? []).map((line) => `${BOOKS[index]}: ${line}`));
   const notes = [...state.notes, ...(rules.length ? ["conditional formats are kept, but not drawn here:", ...rules] : [])];
@@ -235,7 +245,7 @@ async function reveal(name, cell) {
 function fillBar(name) {
   selected = name;
   $("cell-name").value = name ?? "";
-  $("formula").value = name ? grids[active].rawAt(name) : "";
+  $("formula").value = filled = name ? grids[active].rawAt(name) : "";
   $("formula").readOnly = !grids[active].editable;
   $("format").textContent = grids[active].window.formats[name] ?? "";
 }
@@ -269,6 +279,7 @@ $("formula").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !selected || $("formula").readOnly) return;
   const text = $("formula").value;
   if (text === grids[active].rawAt(selected)) return;
+  filled = text;
   change("/api/change", { book: active, sheet: grids[active].window.sheet, cells: [{ cell: selected, text }] });
 });
 $("cell-name").addEventListener("keydown", (event) => {
