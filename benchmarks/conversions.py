@@ -35,10 +35,10 @@ from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import tree
 from judge.recalc.explaining import address
-from judge.recalc.functions.contents import Contents
+from judge.recalc.functions.contents import Contents, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
-from judge.recalc.functions.own import FUNCTIONS, own_values, plain_scalar
+from judge.recalc.functions.own import FUNCTIONS, own_values
 from judge.recalc.functions.scalars import Evaluation
 from judge.workbook.address import parse_cell
 from judge.workbook.cell import CellRef, ErrorValue

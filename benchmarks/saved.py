@@ -19,7 +19,7 @@ from benchmarks.conversions import is_close
 from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
-from judge.recalc.functions.own import plain_scalar
+from judge.recalc.functions.contents import plain_scalar
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox

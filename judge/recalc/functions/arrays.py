@@ -13,7 +13,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.references import Reference
@@ -347,7 +346,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
                 evaluation.converted = evaluation.converted or written
                 values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
                 continue
-        found = [value for _, value in cells.in_order]
+        found = cells.filled()
         # A logical value is a number to LibreOffice.
         evaluation.converted = evaluation.converted or has_logical(found)
         values += found
@@ -369,30 +368,34 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """SUMPRODUCT: a value that is not a number counts as 0, even TRUE or a number as text."""
     parts = [all_of(evaluation, argument) for argument in arguments]
     first = parts[0] if parts else single(None)
-    for value in itertools.chain.from_iterable(part.values.values() for part in parts):
-        if isinstance(value, ErrorValue):
-            return value
+    filled = [part.filled() for part in parts]
+    if any(ErrorValue in map(type, values) for values in filled):
+        values = itertools.chain.from_iterable(part.values.values() for part in parts)
+        return next(value for value in values if isinstance(value, ErrorValue))
     if first.size == 1 and any(isinstance(value, str) for value in first.values.values()):
         raise UnsureError
     if any((part.rows, part.columns) != (first.rows, first.columns) for part in parts):
         evaluation.converted = True
         return VALUE
     evaluation.values.spend(first.size * len(parts))
-    factors = [_factors(evaluation, part) for part in parts]
+    if any(not {bool, str}.isdisjoint(map(type, values)) for values in filled):
+        evaluation.converted = True
     total = 0.0
-    # A place without a number in some array adds nothing.
-    for place in sorted(set(factors[0]).intersection(*factors)) if factors else ():
-        total += math.prod([numbers[place] for numbers in factors], start=1.0)
+    if len(parts) == 1:
+        for number in filter(is_number, filled[0]):
+            total += number
+    elif parts:
+        factors = [_factors(part) for part in parts]
+        # A place without a number in some array adds nothing.
+        for place in sorted(set(factors[0]).intersection(*factors)):
+            total += math.prod([numbers[place] for numbers in factors], start=1.0)
     if not math.isfinite(total):
         raise UnsureError
     return total
 
 
-def _factors(evaluation: Evaluation, cells: Cells) -> Mapping[Place, float]:
+def _factors(cells: Cells) -> Mapping[Place, float]:
     """The numbers of an array by their position, without TRUE, FALSE and strings."""
-    if {bool, str}.isdisjoint(map(type, cells.values.values())):
-        return cast("Mapping[Place, float]", cells.values)
-    evaluation.converted = True
     return {place: value for place, value in cells.values.items() if is_number(value)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import datetime as dt
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -12,8 +13,9 @@ from judge.formulas.tree import Call, Node, tree
 from judge.recalc.functions.conversions import DayOrder, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.workbook.address import COLUMN_MASK, cell_key, parse_area
-from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.dependency import FormulaIndex
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 
 MAX_CELLS = 2_000_000
@@ -104,9 +106,17 @@ class Contents:
         return self._used[sheet]
 
     def stored(self, sheet: str) -> Mapping[int, CellValue]:
-        """The values of all cells of a sheet, by key, as the file stores them."""
+        """The values of all cells of a sheet, by key, as the file stores them.
+
+        Dates and times are serial numbers if the workbook counts days from 1900.
+        """
         if sheet not in self._stored:
-            self._stored[sheet] = self.workbook.stored_values(sheet)
+            stored = self.workbook.stored_values(sheet)
+            if not self.workbook.date_1904 and not PLAIN_TYPES.issuperset(
+                map(type, stored.values())
+            ):
+                stored = {key: plain_scalar(value) for key, value in stored.items()}
+            self._stored[sheet] = stored
         return self._stored[sheet]
 
     def keys_in(self, area: CellRange) -> list[int]:
@@ -138,6 +148,17 @@ class Contents:
         if sheet not in self._subtotals:
             self._subtotals[sheet] = subtotals_by_column(self.index, sheet)
         return self._subtotals[sheet]
+
+
+PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue, type(None)))
+"""Types of constants that formulas read without conversion."""
+
+
+def plain_scalar(value: CellValue) -> Scalar:
+    """Converts a value of the reader to what a formula sees: dates and times as serial numbers."""
+    if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
+        return to_serial(value)
+    return value
 
 
 def between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:

@@ -281,7 +281,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if ranks and not is_reference(argument):
             if option not in (4, 6):
                 raise UnsureError
-            values += [value for _, value in all_of(evaluation, argument).in_order]
+            values += all_of(evaluation, argument).filled()
         else:
             values += _not_omitted(evaluation, argument, int(option))
     if int(option) & 2:

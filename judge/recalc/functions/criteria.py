@@ -141,6 +141,12 @@ class Cells:
             self._every = every  # otherwise it would take far more memory than the values
         return every
 
+    def filled(self) -> list[Scalar]:
+        """The values that are not blank, row by row."""
+        if self._every is not None:
+            return [value for value in self._every if value is not None]
+        return [value for _, value in self.in_order]
+
     def _places(self) -> Iterator[Place]:
         return itertools.product(range(self.rows), range(self.columns))
 

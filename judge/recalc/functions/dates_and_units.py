@@ -274,7 +274,7 @@ def _logical_payment(refused: ErrorValue, payments: int) -> Function:
             raise UnsureError
         paid = arguments[payments]
         if isinstance(paid, Reference) and not _is_cell(paid):
-            values = [value for _, value in evaluation.values.cells(paid).in_order]
+            values = evaluation.values.cells(paid).filled()
             if any(isinstance(value, (str, ErrorValue)) for value in values):
                 raise UnsureError
             if has_logical(values):

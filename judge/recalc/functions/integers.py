@@ -233,7 +233,7 @@ def _of_list(combined: Callable[[Sequence[int]], int]) -> Function:
             if isinstance(argument, (Missing, Constant)):
                 raise UnsureError
             if isinstance(argument, Reference) and argument.size > 1:
-                values += [value for _, value in evaluation.values.cells(argument).in_order]
+                values += evaluation.values.cells(argument).filled()
             else:
                 values.append(evaluation.scalar(argument))
         filled = [value for value in values if value is not None]

@@ -10,14 +10,14 @@ and XMATCH, numbers come before text, text before logical values, and these befo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
 from judge.recalc.functions.arrays import MAX_VALUES, ArrayResult, all_of, of_rows, single
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.functions.scalars import Evaluation, Function, compared, rank
+from judge.recalc.functions.scalars import Evaluation, Function, compared
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
@@ -69,7 +69,11 @@ def halved(sought: Scalar, line: Sequence[Scalar], *, descending: bool = False) 
 
 
 def _kind(value: Scalar) -> int:
-    return 3 if value is None or isinstance(value, ErrorValue) else rank(value)
+    return _KINDS.get(type(value), 3)
+
+
+_KINDS: Mapping[type, int] = {float: 0, int: 0, str: 1, bool: 2}
+"""Type -> its rank in Excel's order; blank cells and errors come last."""
 
 
 def _is_equal(value: Scalar, sought: Scalar) -> bool:
@@ -82,8 +86,9 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
         pattern = sought.lower()
         fitting = (at for at, value in enumerate(line) if isinstance(value, str))
         return next((at for at in fitting if fits(str(line[at]).lower(), pattern)), None)
-    if isinstance(sought, bool) or bool in set(map(type, line)):
-        # TRUE and 1 are equal in Python.
+    if isinstance(sought, bool):
+        return next((at for at, value in enumerate(line) if value is sought), None)
+    if has_logical(line):  # TRUE and 1 are equal in Python
         return next((at for at, value in enumerate(line) if _is_equal(value, sought)), None)
     equal = (value for value in dict.fromkeys(line) if _is_equal(value, sought))
     return next((line.index(value) for value in equal), None)

@@ -23,7 +23,7 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.functions.contents import Contents, between
+from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
@@ -38,7 +38,7 @@ from judge.recalc.names import JUDGE
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
-from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
+from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS
 from judge.workbook.sheets.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -340,13 +340,27 @@ class OwnValues:
         here = Reference(
             area.sheet, inside.min_row, inside.min_column, inside.max_row, inside.max_column
         )
-        if any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
+        formulas = self._index.sheet(area.sheet)
+        if any(True for _ in formulas.filled_in(here)):
             raise UnsureError
-        values: dict[tuple[int, int], Scalar] = {}
+        keys = self._contents.keys_in(inside)
         stored, top, left = self._contents.stored(area.sheet), area.min_row, area.min_column
+        if not self.date_1904 and not formulas.between(inside.min_column, inside.max_column):
+            constants = zip(keys, map(cast("Mapping[int, Scalar]", stored).get, keys), strict=True)
+            return Cells(
+                rows,
+                columns,
+                {
+                    ((key >> COLUMN_BITS) - top, (key & COLUMN_MASK) - left): value
+                    for key, value in constants
+                    if value is not None
+                },
+                self.spend,
+            )
+        values: dict[tuple[int, int], Scalar] = {}
         raw_formula = self._sheet(area.sheet).raw_formula
-        as_stored = frozenset[type]() if self.date_1904 else _PLAIN_TYPES
-        for key in self._contents.keys_in(inside):
+        as_stored = frozenset[type]() if self.date_1904 else PLAIN_TYPES
+        for key in keys:
             row, column = key >> COLUMN_BITS, key & COLUMN_MASK
             # No formula fills a cell of the rectangle, so a cell without a formula is a constant.
             if raw_formula(key) is not None:
@@ -406,9 +420,6 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Kept = tuple[tuple[Cells, bool] | None, bool]
 """An array, whether it depends on a conversion, and whether it depends on formulas."""
 
-_PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue))
-"""Types of constants that formulas read without conversion."""
-
 
 class _Values:
     """Gives the formulas of one sheet the values that they read."""
@@ -459,13 +470,6 @@ class _Values:
 
     def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
         return self._own.subtotals(self._own.named(reference, self._home))
-
-
-def plain_scalar(value: CellValue) -> Scalar:
-    """Converts a value of the reader to what a formula sees: dates and times as serial numbers."""
-    if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
-        return to_serial(value)
-    return value
 
 
 def followed_values(

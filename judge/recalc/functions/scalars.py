@@ -308,7 +308,7 @@ class Evaluation:
             return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
         for operand in operands:
-            number = self.number(operand)
+            number = operand if type(operand) is float else self.number(operand)
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(number)
@@ -323,12 +323,12 @@ class Evaluation:
 
     def text(self, value: Scalar) -> str:
         """Converts a value to text; an error cannot be converted."""
+        if isinstance(value, str):
+            return value
         if value is None:
             return ""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
-        if isinstance(value, str):
-            return value
         if isinstance(value, ErrorValue):
             raise UnsureError
         self.converted = self.converted or not float(value).is_integer() or abs(value) >= 1e15
@@ -453,10 +453,9 @@ class OfValues:
         """Computes the function from the values of its arguments."""
         if not self.least <= len(values) <= self.most:
             raise UnsureError
-        for value in values:
-            if isinstance(value, ErrorValue):
-                evaluation.converted = evaluation.converted or len(values) > 1
-                return value
+        if ErrorValue in map(type, values):
+            evaluation.converted = evaluation.converted or len(values) > 1
+            return next(value for value in values if isinstance(value, ErrorValue))
         return self.plain(evaluation, *values)
 
 
