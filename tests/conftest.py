@@ -79,8 +79,9 @@ def snapshot(pytestconfig: pytest.Config) -> Snapshot:
 
 @pytest.hookimpl(trylast=True)  # what pytest-rerunfailures sets is there by then
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepares signals, and what a worker remembers about its tests."""
+    """Prepares signals, the usual number of jobs, and what a worker remembers about its tests."""
     _restore_signals()
+    one_job_by_default()
     if hasattr(config, "workerinput") and getattr(config.option, "reruns", None):
         _remember_failures_here(config)
 
@@ -94,6 +95,16 @@ def _remember_failures_here(config: Any) -> None:
     counts: dict[tuple[str, str], int] = {}
     config.failures_db._set = lambda test, kind, count: counts.update({(test, kind): count})
     config.failures_db._get = lambda test, kind: counts.get((test, kind), 0)
+
+
+def one_job_by_default() -> None:
+    """Lets commands and the library run one program at a time unless a test gives ``jobs``.
+
+    The default is a job per core, each with a warm sandbox and engines of its own: a quarter of a
+    second of processor time and more, for a test that runs a few programs while the other workers
+    keep the cores busy.
+    """
+    os.cpu_count = lambda: 1
 
 
 def _restore_signals() -> None:

@@ -149,7 +149,9 @@ class ForkedCommand:
 def serve(descriptor: int) -> None:
     """Imports the command and forks a process for each request, until no more requests can come."""
     from judge.cli.main import COMMANDS  # noqa: PLC0415
+    from tests.conftest import one_job_by_default  # noqa: PLC0415
 
+    one_job_by_default()
     for module, _, _ in COMMANDS.values():
         importlib.import_module(module)
     for module in ("judge.api.commands", "judge.api.inferring", "openai", "numpy", "openpyxl"):

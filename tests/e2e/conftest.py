@@ -85,7 +85,7 @@ def sample_run(cli: Cli, once: Once) -> Callable[[str], Path]:
 
         def score(folder: Path) -> None:
             options = ("--dataset", suite, "--out", folder / "run", "--sandbox", "bubblewrap")
-            done = cli("score", solutions, *options, *SHORT)
+            done = cli("score", solutions, *options, "--jobs", 2, *SHORT)
             assert done.returncode == 0, done.stdout + done.stderr
             (folder / "stdout.txt").write_text(done.stdout, encoding="utf-8")
 

@@ -73,7 +73,7 @@ def graded(cli: Cli, once: Once, solutions: Path, suite: Path) -> Path:
 
     def score(folder: Path) -> None:
         options = ("--dataset", suite, "--out", folder / "run", "--sandbox", "bubblewrap", "-q")
-        done = cli("score", solutions, *options, *TIME)
+        done = cli("score", solutions, *options, "--jobs", 2, *TIME)
         assert done.returncode == 0, done.stderr
 
     return once("hundred", score) / "run"

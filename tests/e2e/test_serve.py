@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 import time
 import zipfile
@@ -14,14 +15,16 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from benchmarks import serve_rig
 from benchmarks.serve_crashes import kill
-from benchmarks.serve_rig import is_right, rig_of
+from benchmarks.serve_rig import Part, is_right, rig_of
 from judge import api
 from judge.api.options import ScoreOptions
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.operations.upkeep import faults_of
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.store import tables as t
+from tests.forked_command import ForkedCommand
 from tests.postgresql import new_database
 from tests.unit.serve.spine.world import ACTOR, World, make_world
 
@@ -163,6 +166,33 @@ def test_a_revision_whose_files_were_changed_is_not_judged(server: World) -> Non
         definition.write_bytes(before)
 
 
+_OF_PARTS = ("judge.serve.running", "psycopg")
+
+
+@pytest.fixture
+def forked_parts(forked_command: ForkedCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forks the parts of a rig, four for each test, from a process that has imported the server."""
+
+    class Forked(Part):
+        def start(self) -> None:
+            environment = {**os.environ, **self.environment}
+            started = forked_command.start(
+                self.command[1:], environment=environment, imports=_OF_PARTS
+            )
+            self.process = started  # type: ignore[assignment]
+            assert started.stdout is not None
+            said = []
+            for line in started.stdout:
+                said.append(line)
+                if self._ready in line:
+                    threading.Thread(target=started.stdout.read, daemon=True).start()
+                    return
+            raise SystemExit(f"{self.name} did not start: {''.join(said)}")
+
+    monkeypatch.setattr(serve_rig, "Part", Forked)
+
+
+@pytest.mark.usefixtures("forked_parts")
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_kill_during_a_judging_loses_and_duplicates_nothing(kind: str) -> None:
     """A short form of benchmarks/serve_crashes.py: everything is killed at once, and restarted."""

@@ -152,7 +152,7 @@ def test_conversations_have_the_shape_that_the_setting_promises(
     with ScriptedServer(script_of(setting)) as server:
         asked = judge(
             "infer", "-m", "scripted-1", "--base-url", server.url, "--dataset", judge_data / SUITE,
-            "--ids", ",".join(ids), "--out", out, "-c", 8, "--sandbox", "bubblewrap", "--json",
+            "--ids", ",".join(ids), "--out", out, "-c", 1, "--sandbox", "bubblewrap", "--json",
             "-q", *expected.options,
         )  # fmt: skip
         assert asked.returncode == 0, asked.stderr

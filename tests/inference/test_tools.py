@@ -717,7 +717,7 @@ def test_a_scripted_model_solves_sample_tasks_with_tools(
         asked = forked_command.run(
             ["infer", "-m", "scripted-1", "--base-url", server.url, "--dataset", "sample",
              "--mode", "tools", "--ids", ",".join(programs), "--out", str(out), "--json", "-q",
-             "--sandbox", "bubblewrap"]
+             "-c", "2", "--sandbox", "bubblewrap"]
         )  # fmt: skip
         assert asked.returncode == 0, asked.stderr
         requests = len(server.seen)
