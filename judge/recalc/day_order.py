@@ -39,9 +39,9 @@ _CLASSES = bytes(
     for byte in range(256)
 )
 _DATED = (b"0/0/00", b"0/00/00", b"0-0-00", b"0-00-00", b'"/"', b'"-"')
-"""What a date in text, or a text from which formulas make one, is in XML with every digit as 0, and
-every quotation mark, escaped or not, as its last character. Six searches for bytes take an eighth
-of the time of one regular expression, which tries every number of the sheet."""
+"""What a date in text, or a string from which formulas make one, is in XML with every digit as 0,
+and every quotation mark, escaped or not, as its last character. Six searches for bytes take an
+eighth of the time of one regular expression, which tries every number of the sheet."""
 
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{2}|(?<![\d./-])\d{1,2}[/-]\d{1,2}(?![\d./-])"
