@@ -20,9 +20,9 @@ from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.agreement import same_value
 from judge.recalc.contract import CascadeResult
-from judge.recalc.functions.contents import Contents, plain_scalar
+from judge.recalc.functions.contents import Contents
 from judge.recalc.functions.conversions import DayOrder, UnsureError
-from judge.recalc.functions.own import OwnValues
+from judge.recalc.functions.own import OwnValues, plain_scalar
 from judge.recalc.names import JUDGE
 from judge.recalc.reduction import Constants, with_texts
 from judge.recalc.support import passed_on
@@ -40,8 +40,8 @@ _CLASSES = bytes(
 )
 _DATED = (b"0/0/00", b"0/00/00", b"0-0-00", b"0-00-00", b'"/"', b'"-"')
 """What a date in text, or a string from which formulas make one, is in XML with every digit as 0,
-and every quotation mark, escaped or not, as its last character. Six searches for bytes take an eighth
-of the time of one regular expression, which tries every number of the sheet."""
+and every quotation mark, escaped or not, as its last character. Six searches for bytes take an
+eighth of the time of one regular expression, which tries every number of the sheet."""
 
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{2}|(?<![\d./-])\d{1,2}[/-]\d{1,2}(?![\d./-])"
