@@ -657,6 +657,47 @@ def test_functions_that_engines_lack_or_differ_on(formula: str, value: Scalar) -
 
 
 @pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=LEN("\U0001f600a")', 3),
+        ('=MID("\U0001f600ab",3,1)', "a"),
+        ('=RIGHT("ab\U0001f600",2)', "\U0001f600"),
+        ('=FIND("b","\U0001f600b")', 3),
+        ('=REPLACE("\U0001f600b",1,2,"x")', "xb"),
+        ("=LEN(_xlfn.UNICHAR(128512))", 2),
+        ('=CODE("日")', 63),
+        ('=LEN(REPT("a",32767)&"b")', VALUE),
+        ('=SUBSTITUTE(REPT("a",20000),"a","bb")', VALUE),
+        ('=REPT("a",32768)', VALUE),
+        ("=FIXED(12,128)", VALUE),
+    ],
+)
+def test_lengths_of_texts(formula: str, value: Scalar) -> None:
+    assert computed(Conversion(formula, None, "", {})) == value
+
+
+@pytest.mark.parametrize("formula", ['=LEFT("\U0001f600",1)', '=CODE("\u03b1")'])
+def test_half_characters_and_similar_ones_are_left_to_engines(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {}))
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=_xlfn.TEXTJOIN(",",,"a","","b")', "a,b"),
+        ('=_xlfn.TEXTJOIN(",",FALSE,"a","","b")', "a,,b"),
+        ('=_xlfn.CONCAT({"a",1;TRUE,"b"},A1:A2)', "a1TRUEb0.10.2"),
+        ('=SUMPRODUCT(COUNTIFS(A1:A2,A1:A3,A1:A2,"<"&{1;1;1}))', 2),
+        ('=SUMPRODUCT(--(TEXT(ROW(INDIRECT(45292&":"&45322)),"ddd")="Mon"))', 5),
+    ],
+)
+def test_joined_and_counted_arrays(formula: str, value: Scalar) -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2}
+    assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize(
     "formula",
     [
         "=BAHTTEXT(101)",  # it is read in two ways
