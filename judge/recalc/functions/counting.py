@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Container, Iterable, Sequence
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import ArrayConstant, Constant, Missing, Node, Operation
+from judge.formulas.shift import shift_formula
+from judge.formulas.tree import ArrayConstant, Constant, Missing, Node, Operation, tree
 from judge.recalc.functions.arrays import (
     MAX_VALUES,
     all_of,
@@ -36,6 +37,12 @@ from judge.recalc.functions.criteria import (
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
+
+MAX_STEPS = 20
+"""Largest number of steps in which a rate is approximated, as on Microsoft's page on IRR."""
+
+COST_OF_CONDITION = 1_000
+"""A computed condition of a database row counts as this many compared cells."""
 
 _Sum = Callable[[Sequence[float]], Scalar]
 
@@ -386,6 +393,34 @@ def _first_in_pairs(first: Iterable[Scalar], second: Iterable[Scalar]) -> ErrorV
     raise UnsureError
 
 
+def _paired_test(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """T.TEST of pairs: ranges of different sizes give #N/A; the rest is left to engines."""
+    if len(arguments) != 4 or evaluation.scalar(arguments[3]) != 1:
+        raise UnsureError
+    return _of_pairs(0)(evaluation, arguments[:2])
+
+
+def _internal_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """IRR, which ignores logical values in cells; they are numbers to two engines."""
+    if not 1 <= len(arguments) <= 2:
+        raise UnsureError
+    payments = numbers_of(gathered(evaluation, arguments[:1]))
+    rate = evaluation.number(evaluation.scalar(arguments[1])) if len(arguments) > 1 else 0.1
+    if isinstance(payments, ErrorValue) or isinstance(rate, ErrorValue):
+        raise UnsureError
+    for _ in range(MAX_STEPS):
+        if rate <= -1 or not math.isfinite(rate):
+            raise UnsureError
+        evaluation.values.spend(len(payments))
+        discounted = [paid / (1 + rate) ** at for at, paid in enumerate(payments)]
+        slope = sum(at * value for at, value in enumerate(discounted)) / (1 + rate)
+        step = sum(discounted) / slope if slope else math.inf
+        rate += step
+        if abs(step) < 1e-12:
+            return rate
+    raise UnsureError
+
+
 def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
     """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
 
@@ -586,15 +621,36 @@ def _of_table(
         evaluation.converted = True
         if table.rows < 2:
             return VALUE
+        holds = functools.partial(_computed_condition, evaluation, arguments[2])
         if column is None and not field_needed:
-            rows = table_rows(table, conditions)
-            return result([1.0] * len(rows))
+            return result([1.0] * len(table_rows(table, conditions, holds)))
         if column is None or column < 0:
             return VALUE
-        rows = table_rows(table, conditions)
+        rows = table_rows(table, conditions, holds)
         return result([table.values.get((row, column)) for row in rows])
 
     return call
+
+
+def _computed_condition(
+    evaluation: Evaluation, conditions: Node, line: int, column: int, row: int
+) -> bool:
+    """Whether a row of a database meets a condition that is a formula about its first row.
+
+    Raises:
+        UnsureError: the condition is not a formula, or is on another sheet.
+    """
+    sheet, top, left, _, _ = reference_of(evaluation, conditions)
+    place = Reference(sheet, top + line, left + column, top + line, left + column)
+    formula = evaluation.values.formula(place)
+    node = None if formula is None else tree(shift_formula(formula, row - 1, 0))
+    if sheet is not None or node is None:
+        raise UnsureError
+    evaluation.values.spend(COST_OF_CONDITION)
+    value = evaluation.scalar(node)
+    if isinstance(value, (str, ErrorValue)):
+        raise UnsureError
+    return bool(value)
 
 
 def _of_numbers(total: _Sum) -> Callable[[Sequence[Scalar]], Scalar]:
@@ -690,6 +746,8 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "OR": _logical(any),
     "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
     **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
+    **dict.fromkeys(("TTEST", "_XLFN.T.TEST"), _paired_test),
+    "IRR": _internal_rate,
     "FORECAST": _of_pairs(1),
     "_XLFN.FORECAST.LINEAR": _of_pairs(1),
     "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),
