@@ -505,7 +505,7 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),
-    "TIME": of_values(3, 3, _time),
+    "TIME": OfValues(3, 3, _time),
     "HOUR": _clock(0),
     "MINUTE": _clock(1),
     "SECOND": _clock(2),
