@@ -345,7 +345,10 @@ def _internal_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not -1 < rate < math.inf:
             break
         evaluation.values.spend(len(payments))
-        discounted = [paid / (1 + rate) ** at for at, paid in enumerate(payments)]
+        try:
+            discounted = [paid / (1 + rate) ** at for at, paid in enumerate(payments)]
+        except ArithmeticError:  # the rate is so high or low that a power is not a number
+            break
         slope = sum(at * value for at, value in enumerate(discounted)) / (1 + rate)
         step = sum(discounted) / slope if slope else math.inf
         rate += step

@@ -719,7 +719,13 @@ def test_numbers_that_engines_read_otherwise(formula: str, value: Scalar) -> Non
 
 @pytest.mark.parametrize(
     "formula",
-    ["=IRR({1,1})", "=XIRR({-100,110},{45292,45658})", "=TTEST(A1:A2,B1:B3,2,2)", '=DAY("Feb 29")'],
+    [
+        "=IRR({1,1})",
+        "=IRR({1,-1,1E300,-1E300},1E200)",
+        "=XIRR({-100,110},{45292,45658})",
+        "=TTEST(A1:A2,B1:B3,2,2)",
+        '=DAY("Feb 29")',
+    ],
 )
 def test_what_engines_agree_on_is_left_to_them(formula: str) -> None:
     with pytest.raises(UnsureError):
