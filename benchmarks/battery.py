@@ -7,12 +7,13 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import yaml
+from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.table import Table
 
@@ -37,10 +38,12 @@ class Probe:
         page: the page of the function reference.
         formula: the formula as written in a file.
         expected: the documented result.
-        data: address, which may name another sheet (``Other!A1``) -> constant, error or formula.
+        data: address, which may name another sheet (``Other!A1``) -> constant, error or formula
+            (with ``ref``, the range that it spills to).
         array: whether the formula is entered as an array formula.
         hidden: rows of the probe's sheet that are hidden.
         table: the range of a table called Sales on that sheet; empty without one.
+        names: defined name -> the formula that it stands for.
     """
 
     page: str
@@ -50,6 +53,7 @@ class Probe:
     array: bool
     hidden: Sequence[int] = ()
     table: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def functions(self) -> frozenset[str]:
@@ -66,7 +70,9 @@ class Probe:
             if name and name not in book.sheetnames:
                 book.create_sheet(name)
             cell = (book[name] if name else sheet)[place]
-            if isinstance(value, dict):
+            if isinstance(value, dict) and "ref" in value:
+                cell.value = ArrayFormula(value["ref"], value["formula"])
+            elif isinstance(value, dict):
                 kind = "f" if "formula" in value else "e"
                 cell.value, cell.data_type = value.get("formula", value.get("error")), kind
             else:
@@ -75,6 +81,8 @@ class Probe:
                     cell.data_type = "s"
         for row in self.hidden:
             sheet.row_dimensions[row].hidden = True
+        for name, formula in self.names.items():
+            book.defined_names[name] = DefinedName(name, attr_text=formula)
         if self.table:
             sheet.add_table(Table(displayName="Sales", ref=self.table))
         sheet["Z1"] = ArrayFormula("Z1", self.formula) if self.array else self.formula
@@ -107,6 +115,7 @@ def probes(path: Path = BATTERY) -> Iterator[Probe]:
                 array=bool(group.get("array")),
                 hidden=group.get("hidden", ()),
                 table=group.get("table", ""),
+                names=group.get("names", {}),
             )
 
 

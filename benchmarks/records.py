@@ -32,7 +32,6 @@ from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
 from benchmarks.remembered import RememberedEngine
 from judge.core.submission import Origin
 from judge.errors import JudgeError
-from judge.formulas.traits import traits
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import address
 from judge.recalc.names import FORMULAS
@@ -65,8 +64,7 @@ class Measured:
         package: the workbook that is computed.
         saved: the workbook as Excel saved it, whose values show in which order dates in text are
             read; None if Excel saved none.
-        counted: the cells that count: no cells with a volatile formula and, in golds and the
-            battery, no cells that depend on such a cell.
+        counted: the cells that count: none that depends on a volatile formula.
         accepts: returns whether a value of a cell is Excel's.
     """
 
@@ -104,11 +102,7 @@ def of_folder(folder: Path) -> Iterator[Measured]:
             gold = read_gold(path.name, open_workbook(path), ())
             if gold is not None:
                 source = f"{folder.name}/{path.relative_to(folder)}"
-                counted = {
-                    ref
-                    for ref, cell in gold.cells.items()
-                    if not traits(cell.formula or "").volatile
-                }
+                counted = gold.expected.keys() - gold.volatile
                 accepts = _strictly(gold)
                 package = path.read_bytes()
                 yield Measured(folder.name, source, gold, package, package, counted, accepts)

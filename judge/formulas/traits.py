@@ -16,6 +16,7 @@ from judge.formulas.functions import (
     NATIVE_ARRAYS,
     PREFIX,
     PREFIXED,
+    SINGLE_VALUES,
     TAKES_RANGES,
     VOLATILE,
 )
@@ -114,6 +115,9 @@ NEVER_READ = FormulaTraits(
 _OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
 
 _INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
+
+_OF_FIRST_CELL = frozenset(("N", "T", "TYPE", "ERROR.TYPE"))
+"""Functions that take the first cell of a range, wherever the formula is."""
 
 _EXTENDING = frozenset(("SUMIF", "AVERAGEIF", "LOOKUP"))
 
@@ -358,7 +362,11 @@ class _Reading:
                 self.valueless = self.valueless or DEPENDS_ON_MACHINE
         if not frame.bare_range or frame.native:
             return
-        if frame.function is None or frame.tokens > 1 or frame.function not in TAKES_RANGES:
+        takes_range = frame.function in TAKES_RANGES and (
+            frame.function in _OF_FIRST_CELL
+            or frame.argument not in SINGLE_VALUES.get(frame.function, ())
+        )
+        if frame.function is None or frame.tokens > 1 or not takes_range:
             self.array_sensitive = True
 
     def _operator(self, token: str) -> None:

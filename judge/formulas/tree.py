@@ -18,9 +18,9 @@ from judge.formulas.references import Area, Reference, reference, references, wi
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number, a string, or a logical value."""
+    """A number, a string, or a logical value; None stands for a blank cell."""
 
-    value: float | str | bool
+    value: float | str | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class _Reader:
             value = self._signed()
             if isinstance(value, Operation) and isinstance(value.operands[0], Constant):
                 number = value.operands[0].value
-                if value.operator != "-" or isinstance(number, (bool, str)):
+                if value.operator != "-" or number is None or isinstance(number, (bool, str)):
                     raise _UnreadableError
                 value = Constant(-number)
             if not isinstance(value, (Constant, ErrorConstant)):

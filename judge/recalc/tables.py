@@ -44,6 +44,16 @@ class Table:
     totals: int
     columns: Mapping[str, int]
 
+    @property
+    def _data(self) -> tuple[int, int]:
+        """The first and last row of the data."""
+        return self.window.min_row + self.headings, self.window.max_row - self.totals
+
+    def has_data_in(self, row: int) -> bool:
+        """Whether a row of the sheet is one of the data; ``[#This Row]`` elsewhere is #VALUE!."""
+        first, last = self._data
+        return first <= row <= last
+
     def rows(self, items: Iterable[str], row: int) -> tuple[int, int] | None:
         """The first and last row that items such as ``#headers`` name; None if there are none.
 
@@ -52,13 +62,13 @@ class Table:
             row: the row of the formula.
         """
         top, bottom = self.window.min_row, self.window.max_row
-        first, last = top + self.headings, bottom - self.totals
+        first, last = self._data
         parts = {
             "#all": (top, bottom),
             "#data": (first, last),
             "#headers": (top, top + self.headings - 1),
             "#totals": (bottom - self.totals + 1, bottom),
-            "#this row": (row, row) if first <= row <= last else (1, 0),
+            "#this row": (row, row) if self.has_data_in(row) else (1, 0),
         }
         named = [parts[item] for item in items] or [parts["#data"]]
         if any(start > end for start, end in named):
@@ -157,10 +167,14 @@ class Tables:
             table = self.by_name.get(folded(word.text)) if is_named else None
             bracketed = behind is not None and behind.kind is Kind.BRACKETS
             if table is not None and (bracketed or word.kind is Kind.NAME):
-                area = _area(table, behind.text if behind and bracketed else "[]", row)
-                if area is None:
+                text = behind.text if behind and bracketed else "[]"
+                area = _area(table, text, row)
+                if area is not None:
+                    pieces.append(_as_text(area, None if table.sheet == sheet else table.sheet))
+                elif "#this row" in text.casefold() and not table.has_data_in(row):
+                    pieces.append("#VALUE!")
+                else:
                     return formula
-                pieces.append(_as_text(area, None if table.sheet == sheet else table.sheet))
                 at += 1 + bracketed
                 continue
             if word.kind is Kind.BRACKETS:

@@ -38,7 +38,7 @@ place.ask("start")
 print("ready", flush=True)
 sys.stdin.read()
 """
-TIMES = 10
+TIMES = 30
 BOOK = b"""<?xml version="1.0" encoding="UTF-8"?>
 <office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
  xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" office:version="1.3"
@@ -72,7 +72,7 @@ os.read(heard, 1)  # in a session of its own it is not ended with this program
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ten_desktops_in_a_row_leave_nothing(
+def test_thirty_desktops_in_a_row_leave_nothing(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

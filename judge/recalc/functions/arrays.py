@@ -30,7 +30,7 @@ from judge.formulas.tree import (
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, OfValues
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues, limited
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -185,8 +185,6 @@ def _plain(node: Constant | ErrorConstant) -> Scalar:
 
 def as_node(value: Scalar) -> Node:
     """Turns a value into a node, to pass it to a function as an argument."""
-    if value is None:
-        return Missing()
     return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
 
 
@@ -403,14 +401,30 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """TEXTJOIN; if there are several separators, they are used in turn."""
     if len(arguments) < 3:
         raise UnsureError
-    between = all_of(evaluation, arguments[0])
-    omitted = isinstance(arguments[1], Missing)
-    skips = True if omitted else evaluation.scalar(arguments[1])
+    between, is_left_out = all_of(evaluation, arguments[0]), isinstance(arguments[1], Missing)
+    skips = is_left_out or evaluation.scalar(arguments[1])
     if isinstance(skips, (str, ErrorValue)):
         raise UnsureError
-    evaluation.converted = evaluation.converted or between.size > 1 or omitted
+    # To some engines, an argument that is left out is FALSE.
+    evaluation.converted = evaluation.converted or between.size > 1 or is_left_out
+    texts = _texts(evaluation, arguments[2:])
+    if isinstance(texts, ErrorValue):
+        return texts
+    texts = [text for text in texts if text or not skips]
+    separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
+    pairs = zip(separators, texts[1:], strict=False)
+    return limited(evaluation, "".join([*texts[:1], *itertools.chain.from_iterable(pairs)]))
+
+
+def _concat(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    texts = _texts(evaluation, arguments)
+    return texts if isinstance(texts, ErrorValue) else limited(evaluation, "".join(texts))
+
+
+def _texts(evaluation: Evaluation, arguments: Sequence[Node]) -> list[str] | ErrorValue:
+    """The values of all arguments as text, row by row, or the first error among them."""
     texts: list[str] = []
-    for argument in arguments[2:]:
+    for argument in arguments:
         cells = (
             evaluation.values.cells(argument)
             if isinstance(argument, Reference)
@@ -424,13 +438,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
             # A logical value of an array is a number to LibreOffice.
             evaluation.converted = evaluation.converted or isinstance(value, bool)
             texts.append(evaluation.text(value))
-    texts = [text for text in texts if text or not skips]
-    separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
-    pairs = zip(separators, texts[1:], strict=False)
-    joined = "".join([*texts[:1], *itertools.chain.from_iterable(pairs)])
-    if len(joined) > MAX_TEXT_CHARS:
-        raise UnsureError
-    return joined
+    return texts
 
 
 def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -585,9 +593,7 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
             raise UnsureError
         if _is_if_of_array(evaluation, arguments[0]):
             return _without_places(evaluation, array_of(evaluation, arguments[0]))
-        if not isinstance(arguments[0], Reference):
-            raise UnsureError
-        _, top, left, bottom, right = arguments[0]
+        _, top, left, bottom, right = reference_of(evaluation, arguments[0])
         first, last = (top, bottom) if rows else (left, right)
         if (last > first and not evaluation.spreads) or last - first > MAX_VALUES:
             raise UnsureError
@@ -713,6 +719,7 @@ ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
 FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
     "SUMPRODUCT": _sumproduct,
     "_XLFN.TEXTJOIN": _textjoin,
+    "_XLFN.CONCAT": _concat,
     "_XLFN.PERCENTOF": _percentof,
     "ROWS": _size(rows=True),
     "COLUMNS": _size(rows=False),

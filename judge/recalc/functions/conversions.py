@@ -361,6 +361,23 @@ def is_of_other_order(text: str, order: DayOrder) -> bool:
     return 1 <= day <= 12 < month <= 31
 
 
+_DAY_OF_YEAR = (
+    re.compile(rf"(?i)(?P<d>\d{{1,2}})[- /]?(?P<m>{_MONTH})"),
+    re.compile(rf"(?i)(?P<m>{_MONTH})[- ](?P<d>\d{{1,2}})"),
+)
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def month_and_day(text: str) -> tuple[int, int] | None:
+    """Reads a day of the current year, such as ``1Sep``; None if the text is not one."""
+    for pattern in _DAY_OF_YEAR:
+        match = pattern.fullmatch(text)
+        if match is not None:
+            month, day = _MONTHS.index(match["m"].lower()[:3]) + 1, int(match["d"])
+            return (month, day) if 1 <= day <= _DAYS[month - 1] else None
+    return None
+
+
 def _is_no_number(text: str) -> bool:
     """Whether text with digits is certainly not a number, a date or a time."""
     words = re.findall("[A-Za-z]+", text)

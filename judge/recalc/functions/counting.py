@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import functools
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import ArrayConstant, Constant, Missing, Node, Operation
+from judge.formulas.shift import shift_formula
+from judge.formulas.tree import ArrayConstant, Missing, Node, Operation, tree
 from judge.recalc.functions.arrays import (
-    MAX_VALUES,
     all_of,
     array_of,
     gathered,
@@ -36,6 +36,9 @@ from judge.recalc.functions.criteria import (
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
+
+COST_OF_CONDITION = 1_000
+"""A computed condition of a database row counts as this many compared cells."""
 
 _Sum = Callable[[Sequence[float]], Scalar]
 
@@ -330,113 +333,27 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
     return call
 
 
-def _of_pairs(first: int) -> Function:
-    """Functions of pairs of numbers: ranges of different sizes give #N/A.
-
-    Args:
-        first: how many arguments come before the ranges. If there are any, errors in the ranges
-            are left to engines.
-    """
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if len(arguments) != first + 2:
-            raise UnsureError
-        sizes = {reference_of(evaluation, node).size for node in arguments[first:]}
-        if first and isinstance(evaluation.scalar(arguments[0]), ErrorValue):
-            raise UnsureError
-        areas = [_area(evaluation, node) for node in arguments[first:]]
-        has_errors = any(
-            isinstance(value, ErrorValue) for area in areas for value in area.values.values()
-        )
-        if has_errors and first:
-            raise UnsureError
-        if len(sizes) == 1:
-            if not has_errors or max(sizes) > MAX_VALUES:
-                raise UnsureError
-            evaluation.values.spend(2 * max(sizes))
-            error = _first_in_pairs(*map(values_of, areas))
-        else:
-            error = NA
-        evaluation.converted = True
-        return error
-
-    return call
-
-
-_NULL = ErrorValue("#NULL!")
-
-
-def _first_in_pairs(first: Iterable[Scalar], second: Iterable[Scalar]) -> ErrorValue:
-    """The first error in pairs of values: that of a pair's first value comes before the second's.
-
-    A pair whose first value is ``#NULL!`` does not count, as 82 values of Excel in a test file of
-    the package `formulas` show.
-
-    Raises:
-        UnsureError: no other pair has an error, or the error is the second value and ``#NULL!``.
-    """
-    for one, other in zip(first, second, strict=True):
-        if isinstance(one, ErrorValue):
-            if one != _NULL:
-                return one
-        elif isinstance(other, ErrorValue):
-            if other == _NULL:
-                break
-            return other
-    raise UnsureError
-
-
-def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
-    """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
-
-    Engines count text as 0, and some need ranges of the same shape.
-
-    Raises:
-        UnsureError: there are several errors, or text that is written in the formula.
-    """
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if len(arguments) != 2 or any(isinstance(node, Constant) for node in arguments):
-            raise UnsureError
-        one, other = (all_of(evaluation, node) for node in arguments)
-        evaluation.values.spend(one.size + other.size)
-        if max(one.size, other.size) > MAX_VALUES:
-            raise UnsureError
-        if one.size != other.size:
-            evaluation.converted = True
-            return NA
-        pairs = list(zip(values_of(one), values_of(other), strict=True))
-        errors = {value for pair in pairs for value in pair if isinstance(value, ErrorValue)}
-        if errors:
-            raise UnsureError
-        terms = [
-            term(first, second) for first, second in pairs if is_number(first) and is_number(second)
-        ]
-        evaluation.converted = (
-            evaluation.converted or len(terms) < len(pairs) or one.rows != other.rows
-        )
-        return _plain_sum(terms) if terms else DIV0
-
-    return call
-
-
-def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """MDETERM, MINVERSE and MMULT: cells that are blank or hold text give #VALUE!.
-
-    Raises:
-        UnsureError: all values are numbers, which are left to engines, or one is an error.
-    """
-    values: list[Scalar] = []
-    for argument in arguments:
-        cells = all_of(evaluation, argument)
-        if cells.size > MAX_VALUES:
-            raise UnsureError
-        values += values_of(cells)
-    if any(isinstance(value, ErrorValue) for value in values):
+def _internal_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """IRR, which ignores logical values in cells; they are numbers to two engines."""
+    if not 1 <= len(arguments) <= 2:
         raise UnsureError
-    if any(value is None or isinstance(value, str) for value in values):
-        evaluation.converted = True
-        return VALUE
+    payments = numbers_of(gathered(evaluation, arguments[:1]))
+    rate = evaluation.number(evaluation.scalar(arguments[1])) if len(arguments) > 1 else 0.1
+    if isinstance(payments, ErrorValue) or isinstance(rate, ErrorValue):
+        raise UnsureError
+    for _ in range(20):  # as on Microsoft's page
+        if not -1 < rate < math.inf:
+            break
+        evaluation.values.spend(len(payments))
+        try:
+            discounted = [paid / (1 + rate) ** at for at, paid in enumerate(payments)]
+        except ArithmeticError:  # the rate is so high or low that a power is not a number
+            break
+        slope = sum(at * value for at, value in enumerate(discounted)) / (1 + rate)
+        step = sum(discounted) / slope if slope else math.inf
+        rate += step
+        if abs(step) < 1e-12:
+            return rate
     raise UnsureError
 
 
@@ -586,15 +503,32 @@ def _of_table(
         evaluation.converted = True
         if table.rows < 2:
             return VALUE
+        holds = functools.partial(_computed_condition, evaluation, arguments[2])
         if column is None and not field_needed:
-            rows = table_rows(table, conditions)
-            return result([1.0] * len(rows))
+            return result([1.0] * len(table_rows(table, conditions, holds)))
         if column is None or column < 0:
             return VALUE
-        rows = table_rows(table, conditions)
+        rows = table_rows(table, conditions, holds)
         return result([table.values.get((row, column)) for row in rows])
 
     return call
+
+
+def _computed_condition(
+    evaluation: Evaluation, conditions: Node, line: int, column: int, row: int
+) -> bool:
+    """Whether a row of a database meets a condition that is a formula about its first row."""
+    sheet, top, left, _, _ = reference_of(evaluation, conditions)
+    place = Reference(sheet, top + line, left + column, top + line, left + column)
+    formula = evaluation.values.formula(place)
+    node = None if formula is None else tree(shift_formula(formula, row - 1, 0))
+    if sheet is not None or node is None:
+        raise UnsureError
+    evaluation.values.spend(COST_OF_CONDITION)
+    value = evaluation.scalar(node)
+    if isinstance(value, (str, ErrorValue)):
+        raise UnsureError
+    return bool(value)
 
 
 def _of_numbers(total: _Sum) -> Callable[[Sequence[Scalar]], Scalar]:
@@ -667,10 +601,6 @@ _RANKED: dict[float, Callable[[Evaluation, Node, list[float] | ErrorValue], Scal
     19: functools.partial(_at_share, quarters=True, exclusive=True),
 }
 
-PAIRS = frozenset(
-    ("CORREL", "PEARSON", "RSQ", "SLOPE", "INTERCEPT", "STEYX", "COVAR", "COVARIANCE.P")
-) | frozenset(("COVARIANCE.S",))
-
 _QUANTILES = {
     "PERCENTILE": _quantile(quarters=False, exclusive=False),
     "QUARTILE": _quantile(quarters=True, exclusive=False),
@@ -689,13 +619,7 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "AND": _logical(all),
     "OR": _logical(any),
     "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
-    **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
-    "FORECAST": _of_pairs(1),
-    "_XLFN.FORECAST.LINEAR": _of_pairs(1),
-    "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),
-    "SUMX2PY2": _sum_of_pairs(lambda x, y: x * x + y * y),
-    "SUMXMY2": _sum_of_pairs(lambda x, y: (x - y) ** 2),
-    **dict.fromkeys(("MDETERM", "MINVERSE", "MMULT"), _of_full_matrices),
+    "IRR": _internal_rate,
     **dict.fromkeys(("MODE", "_XLFN.MODE.SNGL"), _most_frequent),
     **_QUANTILES,
     "_XLFN.PERCENTILE.INC": _QUANTILES["PERCENTILE"],

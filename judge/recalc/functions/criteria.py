@@ -433,13 +433,18 @@ def _pattern_parts(pattern: str) -> list[tuple[str, str]]:
 # -- tables with criteria --------------------------------------------------------------------------
 
 
-def table_rows(table: Cells, conditions: Cells) -> list[int]:
+def table_rows(
+    table: Cells, conditions: Cells, computed: Callable[[int, int, int], bool]
+) -> list[int]:
     """The rows of a database, from 1, that meet the conditions of a criteria range.
 
     A database row has to meet all conditions of at least one row of the criteria range.
 
-    Raises:
-        UnsureError: a condition does not belong to a column of the database.
+    Args:
+        table: the database.
+        conditions: the criteria range.
+        computed: gets the place of a condition that does not belong to a column of the database,
+            and a row; returns whether the row meets it.
     """
     names = names_of(table)
     matching: set[int] = set()
@@ -451,9 +456,10 @@ def table_rows(table: Cells, conditions: Cells) -> list[int]:
             if condition is None:
                 continue
             name = _name(conditions.values.get((0, column)))
-            if name not in names:
-                raise UnsureError
-            meeting &= _rows_meeting(table, names[name], condition)
+            if name in names:
+                meeting &= _rows_meeting(table, names[name], condition)
+            else:
+                meeting = {row for row in meeting if computed(line, column, row)}
         matching |= meeting
     return sorted(matching)
 

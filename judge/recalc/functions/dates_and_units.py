@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import Node
+from judge.formulas.tree import ArrayConstant, Constant, Node
 from judge.recalc.functions.conversions import (
     LAST_SERIAL,
     NUM,
@@ -20,6 +20,7 @@ from judge.recalc.functions.conversions import (
     day_and_time,
     day_parts,
     is_of_other_order,
+    month_and_day,
     text_number,
 )
 from judge.recalc.functions.criteria import Scalar, has_logical, is_number
@@ -92,6 +93,10 @@ def _part(place: int) -> Function:
     """Returns a Python function that computes YEAR, MONTH or DAY."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        day = month_and_day(value.strip(" ")) if isinstance(value, str) and place else None
+        if day is not None:  # of this year, but that does not matter here
+            evaluation.converted = True
+            return float(day[place - 1])
         number = evaluation.number(value)
         if isinstance(number, ErrorValue):
             return number
@@ -100,6 +105,19 @@ def _part(place: int) -> Function:
         return float(day_parts(math.floor(number))[place]) if inside else NUM
 
     return OfValues(1, 1, plain)
+
+
+def _time(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    parts: list[int] = []
+    for value in values:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            raise UnsureError
+        parts.append(math.trunc(number))
+    refused = evaluation.refusal("TIME", values)
+    if refused is not None:
+        return evaluation.refused(refused)
+    return (3600 * parts[0] + 60 * parts[1] + parts[2]) % 86_400 / 86_400
 
 
 def _clock(place: int) -> Function:
@@ -270,7 +288,7 @@ def _logical_payment(refused: ErrorValue, payments: int) -> Function:
     """
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if len(arguments) <= payments:
+        if len(arguments) < 2:
             raise UnsureError
         paid = arguments[payments]
         if isinstance(paid, Reference) and not _is_cell(paid):
@@ -280,10 +298,23 @@ def _logical_payment(refused: ErrorValue, payments: int) -> Function:
             if has_logical(values):
                 evaluation.converted = True
                 return refused
+        if not payments and _is_out_of_order(evaluation, arguments[1]):
+            return evaluation.refused(NUM)
         rate = arguments[:1] if payments else arguments[2:]
         return _refusing_logical(evaluation, rate)
 
     return call
+
+
+def _is_out_of_order(evaluation: Evaluation, dates: Node) -> bool:
+    """Whether a date of XIRR precedes the first one; engines other than Excel accept that."""
+    values: list[Scalar] = []
+    if isinstance(dates, ArrayConstant):
+        values = [node.value for row in dates.rows for node in row if isinstance(node, Constant)]
+    elif isinstance(dates, Reference):
+        values = [value for _, value in evaluation.values.cells(dates).in_order]
+    days = [math.floor(value) for value in values if is_number(value)]
+    return len(days) == len(values) and any(day < days[0] for day in days)
 
 
 def _duration(*, modified: bool) -> Function:
@@ -474,6 +505,7 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),
+    "TIME": OfValues(3, 3, _time),
     "HOUR": _clock(0),
     "MINUTE": _clock(1),
     "SECOND": _clock(2),

@@ -30,6 +30,7 @@ from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
 from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
+from judge.recalc.functions.pairs import PAIR_FUNCTIONS
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
@@ -50,6 +51,7 @@ FUNCTIONS: dict[str, Function] = {
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
+    **PAIR_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
     **SHAPING_FUNCTIONS,

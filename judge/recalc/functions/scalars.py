@@ -135,7 +135,7 @@ REFUSING_ERRORS = frozenset(
     NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
     STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
     DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    TIME WEEKDAY ISOWEEKNUM DAYS360 UNICHAR
+    WEEKDAY ISOWEEKNUM DAYS360
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions of numbers that are left to engines unless one of their arguments is an error."""
@@ -303,7 +303,7 @@ class Evaluation:
             self.converted = self.converted or len(errors) > 1  # LibreOffice returns the last one
             return errors[0]
         if operator == "&":
-            return self._joined(operands)
+            return limited(self, "".join(map(self.text, operands)))
         if operator in _COMPARISONS:
             return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
@@ -314,12 +314,6 @@ class Evaluation:
             numbers.append(number)
         self.converted = self.converted or (operator == "^" and numbers[0] == 0 >= numbers[1])
         return _arithmetic(operator, numbers)
-
-    def _joined(self, operands: Sequence[Scalar]) -> str:
-        joined = "".join(map(self.text, operands))
-        if len(joined) > MAX_TEXT_CHARS:
-            raise UnsureError
-        return joined
 
     def text(self, value: Scalar) -> str:
         """Converts a value to text; an error cannot be converted."""
@@ -348,6 +342,11 @@ class Evaluation:
         """Whether a function of numbers and logical values accepts a string."""
         number = text_number(text, self.values.day_order)
         return number is not None or text.upper() in ("TRUE", "FALSE")
+
+
+def limited(evaluation: Evaluation, text: str) -> Scalar:
+    """The text that a function makes; #VALUE! if it is longer than the text of a cell can be."""
+    return evaluation.refused(VALUE) if len(text) > MAX_TEXT_CHARS else text
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:

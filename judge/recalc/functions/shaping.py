@@ -6,9 +6,11 @@ which shows it as 0.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 
 from judge.formulas.tree import Missing, Node, Parameter
@@ -16,6 +18,7 @@ from judge.recalc.functions.arrays import (
     MAX_VALUES,
     ArrayResult,
     all_of,
+    gathered,
     lambda_of,
     of_rows,
     one_of,
@@ -23,7 +26,7 @@ from judge.recalc.functions.arrays import (
     values_of,
 )
 from judge.recalc.functions.conversions import NA, NUM, VALUE, UnsureError
-from judge.recalc.functions.criteria import Cells, Scalar, is_number
+from judge.recalc.functions.criteria import Cells, Scalar, is_number, numbers_of
 from judge.recalc.functions.scalars import Evaluation, compared, rank
 from judge.recalc.functions.texts import spans_of
 from judge.workbook.cell import ErrorValue
@@ -85,6 +88,20 @@ def _shaped(
         return of_rows(rows)
 
     return ArrayResult(cells)
+
+
+def _frequency(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
+    """FREQUENCY: how many numbers are in each interval; a limit that is repeated gets 0."""
+    numbers, limits = (numbers_of(gathered(evaluation, (node,))) for node in arguments)
+    if isinstance(numbers, ErrorValue) or isinstance(limits, ErrorValue) or not limits:
+        raise UnsureError
+    ordered, ascending = sorted(numbers), sorted(set(limits))
+    evaluation.values.spend(len(ordered) + len(limits))
+    # LibreOffice counts for the last of equal limits.
+    evaluation.converted = evaluation.converted or len(ascending) < len(limits)
+    ends = [0, *(bisect.bisect_right(ordered, limit) for limit in ascending)]
+    counts = dict(zip(ascending, map(operator.sub, ends[1:], ends), strict=True))
+    return [[counts.pop(limit, 0)] for limit in limits] + [[len(ordered) - ends[-1]]]
 
 
 def _turned(rows: Rows) -> Rows:
@@ -583,6 +600,7 @@ SHAPING_FUNCTIONS: dict[str, ArrayResult] = {
     "_XLFN._XLWS.SORT": _shaped(1, 4, _sorted),
     "_XLFN.SORTBY": _shaped(2, 253, _sorted_by),
     "_XLFN.SEQUENCE": _shaped(1, 4, _sequence),
+    "FREQUENCY": _shaped(2, 2, _frequency),
     "_XLFN.GROUPBY": _shaped(3, 7, _grouped),
     "_XLFN.PIVOTBY": _shaped(4, 10, _pivoted),
 }

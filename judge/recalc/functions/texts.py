@@ -19,9 +19,18 @@ from judge.recalc.functions.arrays import (
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError, round_half_up, text_number
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.formats import fixed, formatted
-from judge.recalc.functions.scalars import MAX_TEXT_CHARS, Evaluation, Function, OfValues
+from judge.recalc.functions.scalars import (
+    MAX_TEXT_CHARS,
+    Evaluation,
+    Function,
+    OfValues,
+    limited,
+)
 from judge.workbook.cell import ErrorValue
 from judge.workbook.number_formats import is_date_format
+
+MAX_PLACES = 127
+"""The largest number of decimal places that FIXED and DOLLAR accept."""
 
 
 def _text(evaluation: Evaluation, value: Scalar, code: Scalar) -> Scalar:
@@ -87,6 +96,8 @@ def _fixed(
     number, digits = evaluation.number(value), evaluation.number(places)
     if isinstance(number, ErrorValue) or isinstance(digits, ErrorValue):
         return VALUE
+    if digits >= MAX_PLACES + 1:
+        return VALUE
     if isinstance(plain, str) or abs(digits) > 20:
         raise UnsureError
     return fixed(number, math.trunc(digits), thousands=not plain)
@@ -96,6 +107,8 @@ def _dollar(evaluation: Evaluation, value: Scalar, places: Scalar = 2) -> Scalar
     evaluation.converted = True
     number, digits = evaluation.number(value), evaluation.number(places)
     if isinstance(number, ErrorValue) or isinstance(digits, ErrorValue):
+        return VALUE
+    if digits >= MAX_PLACES + 1:
         return VALUE
     if abs(digits) > 20:
         raise UnsureError
@@ -135,48 +148,54 @@ def _t(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
-    joined = "".join(map(evaluation.text, values))
-    if len(joined) > MAX_TEXT_CHARS:
-        raise UnsureError
-    return joined
+    return limited(evaluation, "".join(map(evaluation.text, values)))
 
 
 def _length(evaluation: Evaluation, value: Scalar) -> Scalar:
-    return _units(evaluation.text(value))
+    return len(_units(evaluation, evaluation.text(value)))
 
 
-def _units(text: str) -> int:
-    if any(ord(letter) > 0xFFFF for letter in text):
-        raise UnsureError  # some versions of Excel count them twice, others once
-    return len(text)
+def _units(evaluation: Evaluation, text: str) -> str:
+    """The text with each character beyond 16 bits as its two halves, which Excel counts.
+
+    Only a workbook that was saved with the second version of Excel's calculation counts them once.
+    """
+    if text.isascii() or max(text) <= "\uffff":
+        return text
+    evaluation.converted = True
+    return "".join(map(chr, memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")))
+
+
+def _joined_units(text: str) -> str:
+    """Puts halves of characters together; raises UnsureError if one is left alone."""
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise UnsureError from None
 
 
 def _left(evaluation: Evaluation, value: Scalar, count: Scalar = 1) -> Scalar:
-    text, number = evaluation.text(value), evaluation.number(count)
-    _units(text)
+    text, number = _units(evaluation, evaluation.text(value)), evaluation.number(count)
     if isinstance(number, ErrorValue) or number < 0:
         return VALUE
-    return text[: int(number)]
+    return _joined_units(text[: int(number)])
 
 
 def _right(evaluation: Evaluation, value: Scalar, count: Scalar = 1) -> Scalar:
-    text, number = evaluation.text(value), evaluation.number(count)
-    _units(text)
+    text, number = _units(evaluation, evaluation.text(value)), evaluation.number(count)
     if isinstance(number, ErrorValue) or number < 0:
         return VALUE
-    return text[max(len(text) - int(number), 0) :]
+    return _joined_units(text[max(len(text) - int(number), 0) :])
 
 
 def _mid(evaluation: Evaluation, value: Scalar, start: Scalar, count: Scalar) -> Scalar:
-    text, first, number = (
-        evaluation.text(value), evaluation.number(start), evaluation.number(count),
-    )  # fmt: skip
-    _units(text)
+    text = _units(evaluation, evaluation.text(value))
+    first, number = evaluation.number(start), evaluation.number(count)
     if isinstance(first, ErrorValue) or isinstance(number, ErrorValue):
         return VALUE
     if first < 1 or number < 0:
         return VALUE
-    return text[int(first) - 1 : int(first) - 1 + int(number)]
+    return _joined_units(text[int(first) - 1 : int(first) - 1 + int(number)])
 
 
 def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -190,6 +209,11 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
         return chr(int(number))
 
 
+_FIRST_UNMAPPED, _COMPATIBILITY_FORMS = "\u3040", "\uf900"
+"""Characters between these, such as Chinese ones, have no similar one in a character set of
+Windows; some of the others have: the code of a Greek alpha is that of ``a``."""
+
+
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
     text = evaluation.text(value)
     if not text:
@@ -197,7 +221,10 @@ def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
     try:
         number = text[0].encode(evaluation.values.charset)[0]
     except UnicodeEncodeError:
-        raise UnsureError from None
+        if not (_FIRST_UNMAPPED <= text[0] < _COMPATIBILITY_FORMS or text[0] > "\uffff"):
+            raise UnsureError from None
+        number = ord("?")
+        evaluation.converted = True
     evaluation.converted = evaluation.converted or number > 127
     return float(number)
 
@@ -205,6 +232,15 @@ def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _unicode(evaluation: Evaluation, value: Scalar) -> Scalar:
     text = evaluation.text(value)
     return float(ord(text[0])) if text else VALUE
+
+
+def _unichar(evaluation: Evaluation, value: Scalar) -> Scalar:
+    number = evaluation.number(value)
+    if isinstance(number, ErrorValue) or not 1 <= number < 0x110000:
+        return VALUE
+    if int(number) in range(0xD800, 0xE000):
+        return NA
+    return chr(int(number))
 
 
 def _cased(change: Callable[[str], str]) -> Function:
@@ -227,9 +263,10 @@ def _cleaned(text: str) -> str:
 
 def _found(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Scalar:
     first = evaluation.number(start)
-    if isinstance(first, ErrorValue) or not 1 <= first <= _units(inside) + bool(not text):
+    units = _units(evaluation, inside)
+    if isinstance(first, ErrorValue) or not 1 <= first <= len(units) + bool(not text):
         return VALUE
-    at = inside.find(text, int(first) - 1)
+    at = units.find(_units(evaluation, text), int(first) - 1)
     return VALUE if at < 0 else at + 1
 
 
@@ -253,7 +290,7 @@ def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if not old:
         raise UnsureError
     if len(values) == 3:
-        return _limited(text.replace(old, new))
+        return limited(evaluation, text.replace(old, new))
     nth = evaluation.number(values[3])
     if isinstance(nth, ErrorValue) or nth < 1:
         return VALUE
@@ -263,34 +300,29 @@ def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     at = int(nth)
     if at >= len(parts):
         return text
-    return _limited(old.join(parts[:at]) + new + old.join(parts[at:]))
+    return limited(evaluation, old.join(parts[:at]) + new + old.join(parts[at:]))
 
 
 def _replace(evaluation: Evaluation, *values: Scalar) -> Scalar:
-    text, new = evaluation.text(values[0]), evaluation.text(values[3])
+    text = _units(evaluation, evaluation.text(values[0]))
+    new = _units(evaluation, evaluation.text(values[3]))
     first, count = evaluation.number(values[1]), evaluation.number(values[2])
-    _units(text)
     if isinstance(first, ErrorValue) or isinstance(count, ErrorValue):
         return VALUE
     if first < 1 or count < 0:
         return VALUE
     start = int(first) - 1
-    return _limited(text[:start] + new + text[start + int(count) :])
+    replaced = _joined_units(text[:start] + new + text[start + int(count) :])
+    return limited(evaluation, replaced)
 
 
 def _repeated(evaluation: Evaluation, value: Scalar, count: Scalar) -> Scalar:
     text, number = evaluation.text(value), evaluation.number(count)
     if isinstance(number, ErrorValue) or number < 0:
         return VALUE
-    if len(text) * number > MAX_TEXT_CHARS:
-        raise UnsureError
+    if len(text) * int(number) > MAX_TEXT_CHARS:
+        return evaluation.refused(VALUE)
     return text * int(number)
-
-
-def _limited(text: str) -> str:
-    if len(text) > MAX_TEXT_CHARS:
-        raise UnsureError
-    return text
 
 
 def _beside_separator(*, before: bool) -> Function:
@@ -314,7 +346,8 @@ def _beside_separator(*, before: bool) -> Function:
             if isinstance(given, ErrorValue):
                 return evaluation.refused(given)
         text, separators = evaluation.text(value), [evaluation.text(mark) for mark in marks]
-        _units(text)
+        if len(_units(evaluation, text)) > len(text):
+            raise UnsureError
         for at, option in enumerate(options):
             number = evaluation.number(option)
             if isinstance(number, ErrorValue):
@@ -470,7 +503,7 @@ def _regexreplace(
     for match in found:
         parts += text[end : match.start()], _GROUP.sub(functools.partial(_filled_in, match), new)
         end = match.end()
-    return _limited("".join((*parts, text[end:])))
+    return limited(evaluation, "".join((*parts, text[end:])))
 
 
 def _filled_in(match: re.Match[str], group: re.Match[str]) -> str:
@@ -491,13 +524,14 @@ def _encodeurl(evaluation: Evaluation, value: Scalar) -> Scalar:
     if not _NOT_DOCUMENTED.isdisjoint(text) or not text.isprintable():
         raise UnsureError
     evaluation.converted = True
-    return _limited(
+    return limited(
+        evaluation,
         "".join(
             letter
             if letter.isascii() and (letter.isalnum() or letter in _UNESCAPED)
             else "".join(f"%{byte:02X}" for byte in letter.encode())
             for letter in text
-        )
+        ),
     )
 
 
@@ -560,9 +594,9 @@ TEXT_FUNCTIONS: dict[str, Function] = {
     "_XLFN.FORMULATEXT": _formulatext,
     "T": OfValues(1, 1, _t),
     "CONCATENATE": OfValues(1, 255, _concatenate),
-    "_XLFN.CONCAT": OfValues(1, 254, _concatenate),
     "CHAR": OfValues(1, 1, _char),
     "CODE": OfValues(1, 1, _code),
+    "_XLFN.UNICHAR": OfValues(1, 1, _unichar),
     "_XLFN.UNICODE": OfValues(1, 1, _unicode),
     "LEN": OfValues(1, 1, _length),
     "LEFT": OfValues(1, 2, _left),

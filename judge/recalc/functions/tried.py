@@ -18,7 +18,7 @@ _CONVERTING = ADD_IN.union(REFUSALS, (PREFIX.sub("", name) for name in INTEGER_F
     DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
     LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
     TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL GROUPBY PIVOTBY TRIMRANGE
-    FORMULATEXT HOUR MINUTE SECOND
+    FORMULATEXT HOUR MINUTE SECOND FREQUENCY T.TEST TTEST
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
 """Formulas without ``&`` and these functions are examined only when the engines have answered."""
@@ -61,6 +61,7 @@ _MIXED = re.compile(
     r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV)\s*\((?:[^()]*,)?\s*(?:TRUE|FALSE)\b"
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]"
     r"|\bLOOKUP\s*\([^()\"]*\)"
+    r"|\bSUM\s*\([^()\"]*\)\s*(?:=|<>)"
     r"|\b(?:SUM|AVERAGE|COUNT|MAX|MIN|PRODUCT)\s*\([^()\"]*[<>=][^()]*\)"
     r"|\b(?:SUMIFS?|COUNTIFS?|AVERAGEIFS?|N|T|COUNTBLANK)\s*\((?:[^()\"]*,)?\s*"
     r"(?:OFFSET|INDIRECT)\s*\(",

@@ -170,7 +170,7 @@ def test_refused_arguments_give_the_error_that_excel_gives(formula: str, error: 
 
 @pytest.mark.parametrize(
     "formula",
-    ["=CEILING(2,1)", "=TIME(1,2,3)", "=EFFECT(0.05,4)", "=DOLLARDE(1.02,16)", "=IFS(#N/A,1)"],
+    ["=CEILING(2,1)", "=SQRTPI(2)", "=EFFECT(0.05,4)", "=DOLLARDE(1.02,16)", "=IFS(#N/A,1)"],
 )
 def test_accepted_arguments_are_left_to_engines(formula: str) -> None:
     with pytest.raises(UnsureError):
@@ -654,6 +654,82 @@ def test_logical_values_in_a_row_or_column_stay_logical(formula: str, value: Sca
 )
 def test_functions_that_engines_lack_or_differ_on(formula: str, value: Scalar) -> None:
     assert computed(Conversion(formula, None, "", {})) == value
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=LEN("\U0001f600a")', 3),
+        ('=MID("\U0001f600ab",3,1)', "a"),
+        ('=RIGHT("ab\U0001f600",2)', "\U0001f600"),
+        ('=FIND("b","\U0001f600b")', 3),
+        ('=REPLACE("\U0001f600b",1,2,"x")', "xb"),
+        ("=LEN(_xlfn.UNICHAR(128512))", 2),
+        ('=CODE("日")', 63),
+        ('=LEN(REPT("a",32767)&"b")', VALUE),
+        ('=SUBSTITUTE(REPT("a",20000),"a","bb")', VALUE),
+        ('=REPT("a",32768)', VALUE),
+        ("=FIXED(12,128)", VALUE),
+    ],
+)
+def test_lengths_of_texts(formula: str, value: Scalar) -> None:
+    assert computed(Conversion(formula, None, "", {})) == value
+
+
+@pytest.mark.parametrize("formula", ['=LEFT("\U0001f600",1)', '=CODE("\u03b1")'])
+def test_half_characters_and_similar_ones_are_left_to_engines(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {}))
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=_xlfn.TEXTJOIN(",",,"a","","b")', "a,b"),
+        ('=_xlfn.TEXTJOIN(",",FALSE,"a","","b")', "a,,b"),
+        ('=_xlfn.CONCAT({"a",1;TRUE,"b"},A1:A2)', "a1TRUEb0.10.2"),
+        ('=SUMPRODUCT(COUNTIFS(A1:A2,A1:A3,A1:A2,"<"&{1;1;1}))', 2),
+        ('=SUMPRODUCT(--(TEXT(ROW(INDIRECT(45292&":"&45322)),"ddd")="Mon"))', 5),
+    ],
+)
+def test_joined_and_counted_arrays(formula: str, value: Scalar) -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2}
+    assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=_xlfn.TEXTJOIN(",",TRUE,FREQUENCY({2;4;4;5;7;9;9;12},{4;4;9}))', "3,0,4,1"),
+        ("=ROUND(IRR(A1:A4),6)", 0.130662),
+        ("=XIRR({-100,110},{45658,45292})", ErrorValue("#NUM!")),
+        ("=TTEST(A1:A4,B1:B3,2,1)", ErrorValue("#N/A")),
+        ('=MONTH(1&"Sep")', 9),
+        ('=DAY("Sep 3")', 3),
+        ('=TEXT(TIME(0,0,59)+2,"d:hh:mm")', "2:00:00"),
+        ("=SUM(B1:B3)=0", False),
+    ],
+)
+def test_numbers_that_engines_read_otherwise(formula: str, value: Scalar) -> None:
+    column: list[Scalar] = [-100, 60, True, 60]
+    data = {(row, 1): paid for row, paid in enumerate(column, start=1)}
+    data |= {(1, 2): 0.1, (2, 2): 0.2, (3, 2): -0.3}
+    assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=IRR({1,1})",
+        "=IRR({1,-1,1E300,-1E300},1E200)",
+        "=XIRR({-100,110},{45292,45658})",
+        "=TTEST(A1:A2,B1:B3,2,2)",
+        '=DAY("Feb 29")',
+    ],
+)
+def test_what_engines_agree_on_is_left_to_them(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {}))
 
 
 @pytest.mark.parametrize(

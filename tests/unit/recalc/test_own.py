@@ -350,3 +350,15 @@ def test_hidden_rows_count_as_excel_counts_them(filtered: bool, kept: int) -> No
     opened = open_workbook(content.getvalue())
     values = recalculator.fill(opened, [area], origin=Origin.SOLUTION).values
     assert [values[ref(row)] for row in range(1, 8)] == [*formulas.values()]
+
+
+def test_a_condition_of_a_database_may_be_a_formula_about_its_first_row() -> None:
+    table = {"A2": "Item", "B2": "Qty", "A3": "pen", "B3": 3, "A4": "ink", "B4": 8, "A5": "cap"}
+    conditions = {"D2": "big", "D3": "=B3>AVERAGE($B$3:$B$5)", "D4": "=A3=A4", "D5": "no", "B5": 10}
+    totals = {
+        "A1": '=DSUM(A2:B5,"Qty",D2:D3)',
+        "A7": "=DCOUNT(A2:B5,2,D2:D4)",
+        "A8": '=DSUM(A2:B5,"Qty",D2:D5)',
+    }
+    values, _, _ = computed({**table, **conditions, **totals}, {1: 0, 7: 0, 8: 0})
+    assert (values[1], values[7], values.get(8)) == (18, 2, None)

@@ -1,0 +1,144 @@
+"""Computes functions of pairs of numbers and of matrices where engines differ from Excel. Pure."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Sequence
+
+from judge.formulas.tree import Constant, Node
+from judge.recalc.functions.arrays import MAX_VALUES, all_of, reference_of, values_of
+from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
+from judge.recalc.functions.criteria import Scalar, is_number
+from judge.recalc.functions.scalars import Evaluation, Function
+from judge.workbook.cell import ErrorValue
+
+
+def _of_pairs(first: int) -> Function:
+    """Functions of pairs of numbers: ranges of different sizes give #N/A.
+
+    Args:
+        first: how many arguments come before the ranges. If there are any, errors in the ranges
+            are left to engines.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) == first + 4 and evaluation.scalar(arguments[3]) == 1:
+            arguments = arguments[:2]  # T.TEST of pairs
+        if len(arguments) != first + 2:
+            raise UnsureError
+        sizes = {reference_of(evaluation, node).size for node in arguments[first:]}
+        if first and isinstance(evaluation.scalar(arguments[0]), ErrorValue):
+            raise UnsureError
+        areas = [
+            evaluation.values.cells(reference_of(evaluation, node)) for node in arguments[first:]
+        ]
+        has_errors = any(
+            isinstance(value, ErrorValue) for area in areas for value in area.values.values()
+        )
+        if has_errors and first:
+            raise UnsureError
+        if len(sizes) == 1:
+            if not has_errors or max(sizes) > MAX_VALUES:
+                raise UnsureError
+            evaluation.values.spend(2 * max(sizes))
+            error = _first_in_pairs(*map(values_of, areas))
+        else:
+            error = NA
+        evaluation.converted = True
+        return error
+
+    return call
+
+
+_NULL = ErrorValue("#NULL!")
+
+
+def _first_in_pairs(first: Iterable[Scalar], second: Iterable[Scalar]) -> ErrorValue:
+    """The first error in pairs of values: that of a pair's first value comes before the second's.
+
+    A pair whose first value is ``#NULL!`` does not count, as 82 values of Excel in a test file of
+    the package `formulas` show.
+
+    Raises:
+        UnsureError: no other pair has an error, or the error is the second value and ``#NULL!``.
+    """
+    for one, other in zip(first, second, strict=True):
+        if isinstance(one, ErrorValue):
+            if one != _NULL:
+                return one
+        elif isinstance(other, ErrorValue):
+            if other == _NULL:
+                break
+            return other
+    raise UnsureError
+
+
+def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
+    """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
+
+    Engines count text as 0, and some need ranges of the same shape.
+
+    Raises:
+        UnsureError: there are several errors, or text that is written in the formula.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2 or any(isinstance(node, Constant) for node in arguments):
+            raise UnsureError
+        one, other = (all_of(evaluation, node) for node in arguments)
+        evaluation.values.spend(one.size + other.size)
+        if max(one.size, other.size) > MAX_VALUES:
+            raise UnsureError
+        if one.size != other.size:
+            evaluation.converted = True
+            return NA
+        pairs = list(zip(values_of(one), values_of(other), strict=True))
+        errors = {value for pair in pairs for value in pair if isinstance(value, ErrorValue)}
+        if errors:
+            raise UnsureError
+        terms = [
+            term(first, second) for first, second in pairs if is_number(first) and is_number(second)
+        ]
+        evaluation.converted = (
+            evaluation.converted or len(terms) < len(pairs) or one.rows != other.rows
+        )
+        return functools.reduce(operator.add, terms) if terms else DIV0
+
+    return call
+
+
+def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """MDETERM, MINVERSE and MMULT: cells that are blank or hold text give #VALUE!.
+
+    Raises:
+        UnsureError: all values are numbers, which are left to engines, or one is an error.
+    """
+    values: list[Scalar] = []
+    for argument in arguments:
+        cells = all_of(evaluation, argument)
+        if cells.size > MAX_VALUES:
+            raise UnsureError
+        values += values_of(cells)
+    if any(isinstance(value, ErrorValue) for value in values):
+        raise UnsureError
+    if any(value is None or isinstance(value, str) for value in values):
+        evaluation.converted = True
+        return VALUE
+    raise UnsureError
+
+
+PAIRS = frozenset(
+    ("CORREL", "PEARSON", "RSQ", "SLOPE", "INTERCEPT", "STEYX", "COVAR", "COVARIANCE.P")
+) | frozenset(("COVARIANCE.S",))
+
+PAIR_FUNCTIONS: dict[str, Function] = {
+    **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
+    **dict.fromkeys(("TTEST", "_XLFN.T.TEST"), _of_pairs(0)),
+    "FORECAST": _of_pairs(1),
+    "_XLFN.FORECAST.LINEAR": _of_pairs(1),
+    "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),
+    "SUMX2PY2": _sum_of_pairs(lambda x, y: x * x + y * y),
+    "SUMXMY2": _sum_of_pairs(lambda x, y: (x - y) ** 2),
+    **dict.fromkeys(("MDETERM", "MINVERSE", "MMULT"), _of_full_matrices),
+}
