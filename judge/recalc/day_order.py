@@ -20,9 +20,9 @@ from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.agreement import same_value
 from judge.recalc.contract import CascadeResult
-from judge.recalc.functions.contents import Contents
+from judge.recalc.functions.contents import Contents, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError
-from judge.recalc.functions.own import OwnValues, plain_scalar
+from judge.recalc.functions.own import OwnValues
 from judge.recalc.names import JUDGE
 from judge.recalc.reduction import Constants, with_texts
 from judge.recalc.support import passed_on
