@@ -39,11 +39,8 @@ from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.functions.contents import Contents
 from judge.recalc.functions.conversions import DayOrder
-from judge.recalc.functions.own import (
-    corrected_values,
-    followed_values,
-)
-from judge.recalc.functions.tried import is_of_mixed_arrays
+from judge.recalc.functions.own import corrected_values, followed_values, values_of_constants
+from judge.recalc.functions.tried import is_of_mixed_arrays, is_tried
 from judge.recalc.names import JUDGE, Mode
 from judge.recalc.reduction import (
     is_ascii_only,
@@ -642,6 +639,8 @@ class Recalculator:
             known, is_read = followed_values(opened.contents, alone, rests_on.walk, dated)
             if is_read:
                 package = with_known(package, parts, replaceable(known, rests_on))
+            if dated is None:
+                known |= _settled_here(opened, sources, known)
         last_row = last_rows(workbook, index)
 
         def rewritten(xml: bytes, sheet: str) -> bytes:
@@ -713,6 +712,16 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
         for ref, cell in pairs
         if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
     }
+
+
+def _settled_here(
+    opened: _Opened, sources: Mapping[CellRef, Cell], known: Mapping[CellRef, CellValue]
+) -> dict[CellRef, CellValue]:
+    """The other cells, if all of them would be computed here whatever the engines' values are."""
+    left = {ref: source for ref, source in sources.items() if ref not in known}
+    if not all(is_tried(source.formula or "") for source in left.values()):
+        return {}
+    return values_of_constants(opened.contents, left)
 
 
 def _is_filled(source: Cell) -> bool:

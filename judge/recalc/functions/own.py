@@ -91,6 +91,7 @@ class OwnValues:
         taken: formula cell -> the value that is already known, such as an engine's.
         dated: the cells that may depend on a date in text, in which the day comes first. They have
             no value if their formula has criteria, in which the month comes first.
+        renewing: whether the limits on read and compared cells begin anew.
     """
 
     def __init__(
@@ -98,6 +99,8 @@ class OwnValues:
         contents: Contents,
         taken: Mapping[CellRef, CellValue] | None = None,
         dated: Dated | None = None,
+        *,
+        renewing: bool = True,
     ) -> None:
         workbook = contents.workbook
         self._contents = contents
@@ -118,7 +121,8 @@ class OwnValues:
         self.date_1904 = workbook.date_1904
         self.day_order = contents.day_order
         self.charset = "mac_roman" if on_mac else "cp1252"
-        contents.budget.renew()
+        if renewing:
+            contents.budget.renew()
         self.spend = contents.budget.spend
 
     def converted(self, ref: CellRef, cell: Cell) -> Scalar:
@@ -143,6 +147,10 @@ class OwnValues:
             UnsureError: the cell is not computed here.
         """
         return self._as_result(self._formula(ref, cell)[0])
+
+    def reads_constants_alone(self, ref: CellRef, cell: Cell) -> bool:
+        """Whether a formula cell that was computed here has read no other formula's value."""
+        return _key(ref, cell) in self._contents.kept_results
 
     def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -177,7 +185,7 @@ class OwnValues:
         """The result of a formula; None if the formula cannot be computed here."""
         if self._depth > DEEPEST:
             return None
-        kept, key = self._contents.kept_results, (ref, cell.formula, cell.array_range)
+        kept, key = self._contents.kept_results, _key(ref, cell)
         if key in kept:
             return kept[key]
         result = None
@@ -423,6 +431,11 @@ _Kept = tuple[tuple[Cells, bool] | None, bool]
 """An array, whether it depends on a conversion, and whether it depends on formulas."""
 
 
+def _key(ref: CellRef, cell: Cell) -> Hashable:
+    """A key of the kept result of a formula cell."""
+    return ref, cell.formula, cell.array_range
+
+
 class _Values:
     """Gives the formulas of one sheet the values that they read."""
 
@@ -505,6 +518,32 @@ def followed_values(
         step.reads or step.may_read_more for step in walk.steps if step.ref not in values
     )
     return values, read
+
+
+def values_of_constants(
+    contents: Contents, cells: Mapping[CellRef, Cell]
+) -> dict[CellRef, CellValue]:
+    """Computes cells whose values depend on a conversion and on constants alone.
+
+    They count towards what :func:`followed_values` left of the limits.
+
+    Args:
+        contents: the workbook.
+        cells: formula cells.
+
+    Returns:
+        Cell -> value, dates and times as serial numbers; nothing unless all of them are computed.
+    """
+    own = OwnValues(contents, renewing=False)
+    values: dict[CellRef, CellValue] = {}
+    for ref, cell in cells.items():
+        try:
+            values[ref] = own.converted(ref, cell)
+        except (UnsureError, WorkbookError):
+            return {}
+        if not own.reads_constants_alone(ref, cell):
+            return {}
+    return values
 
 
 def own_values(

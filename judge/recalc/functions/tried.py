@@ -87,6 +87,11 @@ def is_of_mixed_arrays(formula: str) -> bool:
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)
 
 
+def is_tried(formula: str) -> bool:
+    """Whether the judge tries to compute a formula, whatever the engines' values are."""
+    return may_convert(formula) or is_of_mixed_arrays(formula)
+
+
 def _sums_comparisons(formula: str) -> bool:
     """Whether an argument of SUMPRODUCT may be a comparison that is not turned into a number."""
     starts: set[int] = set()

@@ -76,6 +76,23 @@ def test_arrays_that_engines_compute_differently_are_computed_here_afterwards() 
     assert "judge" in by
 
 
+@pytest.mark.parametrize(
+    ("more", "asks"),
+    [
+        ({}, False),
+        ({"A2": "=SUM(B1:B2)"}, True),  # nothing but engines computes this one
+        ({"B2": "=1+1"}, True),  # engines compute what it reads
+    ],
+)
+def test_engines_are_asked_unless_every_cell_is_computed_here_from_constants(
+    more: dict[str, Any], asks: bool
+) -> None:
+    cells = {"A1": "=SUMPRODUCT(B1:B2,B1:B2>1)", "B1": 1, "B2": 2, **more}
+    values, engine, _ = computed(cells, {1: 2, 2: 3})
+    assert values[1] == 0
+    assert bool(engine.asked) is asks
+
+
 def test_shared_arrays_and_criteria_tell_true_from_1() -> None:
     cells = {
         "A1": "=SUMPRODUCT((B1:B3=1)*1)+C1",
