@@ -91,7 +91,7 @@ class OwnValues:
         taken: formula cell -> the value that is already known, such as an engine's.
         dated: the cells that may depend on a date in text, in which the day comes first. They have
             no value if their formula has criteria, in which the month comes first.
-        renewing: whether the limits on read and compared cells begin anew.
+        renewing: whether the limits on read and compared cells start again from zero.
     """
 
     def __init__(
