@@ -23,6 +23,8 @@ from judge.workbook.xml_parts import linked_parts, scan_part, whole_number
 
 _ITEM = re.compile(r"\[((?:'.|[^\[\]'])*)\]")
 _ESCAPED = re.compile(r"'(.)", re.DOTALL)
+_KEPT = 1000
+"""Formulas whose pieces are kept; a column of a table usually repeats one text in every row."""
 _WHOLE = frozenset(("#all", "#data", "#headers", "#totals", "#this row"))
 
 
@@ -76,6 +78,37 @@ class Table:
         return min(start for start, _ in named), max(end for _, end in named)
 
 
+class _Reference:
+    """A structured reference, read once for every row that repeats it.
+
+    Args:
+        table: the table that it names.
+        brackets: the brackets after its name, with their content.
+        sheet: the sheet to write before the cells, if it is not that of the formula.
+    """
+
+    def __init__(self, table: Table, brackets: str, sheet: str | None) -> None:
+        self._table = table
+        self._sheet = sheet
+        self._named = _items_and_columns(table, brackets)
+        self._depends_on_row = "#this row" in brackets.casefold()
+        self._fixed = None if self._depends_on_row else self._cells(0)
+
+    def text(self, row: int) -> str | None:
+        """What it means in a row of the formula's sheet; None if it is not understood."""
+        if not self._depends_on_row:
+            return self._fixed
+        cells = self._cells(row)
+        return "#VALUE!" if cells is None and not self._table.has_data_in(row) else cells
+
+    def _cells(self, row: int) -> str | None:
+        if self._named is None:
+            return None
+        items, left, right = self._named
+        rows = self._table.rows(items, row)
+        return rows and _as_text(Window(rows[0], left, rows[1], right), self._sheet)
+
+
 _FORMULA = re.compile(
     rb"""(?P<start><c r="[A-Z]{1,3}(?P<row>\d{1,7})"[^<>]*+>"""
     rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]++)(?=</f>)"""
@@ -92,6 +125,7 @@ class Tables:
     def __init__(self, workbook: Workbook) -> None:
         self._workbook = workbook
         self._cells: dict[int, tuple[Cell, Cell]] = {}
+        self._pieces: dict[tuple[str, str], Sequence[str | _Reference] | None] = {}
 
     @cached_property
     def by_name(self) -> Mapping[str, Table]:
@@ -154,10 +188,23 @@ class Tables:
             sheet: the sheet of the formula.
             row: the row of the formula.
         """
-        if is_too_long(formula) or not self.may_name_one(formula) or not self.by_name:
+        if (formula, sheet) not in self._pieces:
+            if len(self._pieces) == _KEPT:
+                self._pieces.clear()
+            self._pieces[formula, sheet] = self._pieces_of(formula, sheet)
+        pieces = self._pieces[formula, sheet]
+        if pieces is None:
             return formula
+        texts = [piece if isinstance(piece, str) else piece.text(row) for piece in pieces]
+        new = "".join(text for text in texts if text is not None)
+        return formula if None in texts or is_too_long(new) else new
+
+    def _pieces_of(self, formula: str, sheet: str) -> Sequence[str | _Reference] | None:
+        """Separates the references of a formula from its text; None if it stays as it is."""
+        if is_too_long(formula) or not self.may_name_one(formula) or not self.by_name:
+            return None
         words = tokens(formula)
-        pieces: list[str] = []
+        pieces: list[str | _Reference] = []
         at = 0
         while at < len(words):
             word, behind = words[at], words[at + 1] if at + 1 < len(words) else None
@@ -168,21 +215,16 @@ class Tables:
             bracketed = behind is not None and behind.kind is Kind.BRACKETS
             if table is not None and (bracketed or word.kind is Kind.NAME):
                 text = behind.text if behind and bracketed else "[]"
-                area = _area(table, text, row)
-                if area is not None:
-                    pieces.append(_as_text(area, None if table.sheet == sheet else table.sheet))
-                elif "#this row" in text.casefold() and not table.has_data_in(row):
-                    pieces.append("#VALUE!")
-                else:
-                    return formula
+                pieces.append(
+                    _Reference(table, text, None if table.sheet == sheet else table.sheet)
+                )
                 at += 1 + bracketed
                 continue
             if word.kind is Kind.BRACKETS:
-                return formula
+                return None
             pieces.append(word.text)
             at += 1
-        new = "".join(pieces)
-        return formula if is_too_long(new) else new
+        return pieces
 
     def cell(self, cell: Cell, sheet: str) -> Cell:
         """Replaces the structured references of a formula cell, once for each object."""
@@ -208,8 +250,8 @@ class Tables:
         return _FORMULA.sub(changed, xml) if named and b"<f" in xml else xml
 
 
-def _area(table: Table, brackets: str, row: int) -> Window | None:
-    """The rectangle that the brackets after a table's name mean; None if not understood."""
+def _items_and_columns(table: Table, brackets: str) -> tuple[list[str], int, int] | None:
+    """The items and the first and last column that brackets name; None if not understood."""
     inner = brackets[1:-1]
     if "[" not in inner:
         items, columns = ([], []) if not inner.strip() else _sorted_out([inner])
@@ -218,14 +260,13 @@ def _area(table: Table, brackets: str, row: int) -> Window | None:
         items, columns = _sorted_out(_ITEM.findall(inner))
         if between.strip(" ,:") or len(columns) != min(len(columns), 1) + between.count(":"):
             return None
-    rows = table.rows(items, row)
     numbers = [table.columns.get(folded(_ESCAPED.sub(r"\1", name))) for name in columns]
-    if rows is None or None in numbers:
+    if None in numbers:
         return None
     named = [number for number in numbers if number is not None]
     left = min(named, default=table.window.min_column)
     right = max(named, default=table.window.max_column)
-    return Window(rows[0], left, rows[1], right)
+    return items, left, right
 
 
 def _sorted_out(specs: Iterable[str]) -> tuple[list[str], list[str]]:
