@@ -75,6 +75,7 @@ def criterion(value: Scalar) -> Criterion:
     return Criterion(operator or "=", operand, pattern)
 
 
+@functools.lru_cache(maxsize=1024)
 def _operand(text: str) -> Scalar:
     upper = text.upper()
     if upper in ("TRUE", "FALSE"):
