@@ -30,7 +30,7 @@ from judge.formulas.tree import (
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import Evaluation, Function, OfValues, limited
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues, joined
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -413,12 +413,12 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     texts = [text for text in texts if text or not skips]
     separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
     pairs = zip(separators, texts[1:], strict=False)
-    return limited(evaluation, "".join([*texts[:1], *itertools.chain.from_iterable(pairs)]))
+    return joined(evaluation, itertools.chain(texts[:1], itertools.chain.from_iterable(pairs)))
 
 
 def _concat(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     texts = _texts(evaluation, arguments)
-    return texts if isinstance(texts, ErrorValue) else limited(evaluation, "".join(texts))
+    return texts if isinstance(texts, ErrorValue) else joined(evaluation, texts)
 
 
 def _texts(evaluation: Evaluation, arguments: Sequence[Node]) -> list[str] | ErrorValue:

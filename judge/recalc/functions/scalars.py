@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator as operators
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
@@ -303,7 +303,7 @@ class Evaluation:
             self.converted = self.converted or len(errors) > 1  # LibreOffice returns the last one
             return errors[0]
         if operator == "&":
-            return limited(self, "".join(map(self.text, operands)))
+            return joined(self, map(self.text, operands))
         if operator in _COMPARISONS:
             return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
@@ -344,9 +344,16 @@ class Evaluation:
         return number is not None or text.upper() in ("TRUE", "FALSE")
 
 
-def limited(evaluation: Evaluation, text: str) -> Scalar:
-    """The text that a function makes; #VALUE! if it is longer than the text of a cell can be."""
-    return evaluation.refused(VALUE) if len(text) > MAX_TEXT_CHARS else text
+def joined(evaluation: Evaluation, pieces: Iterable[str]) -> Scalar:
+    """The pieces as one text; #VALUE! if a cell cannot hold it, before all pieces are made."""
+    kept: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_TEXT_CHARS:
+            return evaluation.refused(VALUE)
+        kept.append(piece)
+    return "".join(kept)
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from judge.formulas.tree import Missing, Node
 from judge.recalc.functions.arrays import (
@@ -24,7 +24,7 @@ from judge.recalc.functions.scalars import (
     Evaluation,
     Function,
     OfValues,
-    limited,
+    joined,
 )
 from judge.workbook.cell import ErrorValue
 from judge.workbook.number_formats import is_date_format
@@ -148,7 +148,7 @@ def _t(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
-    return limited(evaluation, "".join(map(evaluation.text, values)))
+    return joined(evaluation, map(evaluation.text, values))
 
 
 def _length(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -290,7 +290,9 @@ def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if not old:
         raise UnsureError
     if len(values) == 3:
-        return limited(evaluation, text.replace(old, new))
+        if len(text) + text.count(old) * (len(new) - len(old)) > MAX_TEXT_CHARS:
+            return evaluation.refused(VALUE)
+        return text.replace(old, new)
     nth = evaluation.number(values[3])
     if isinstance(nth, ErrorValue) or nth < 1:
         return VALUE
@@ -300,7 +302,7 @@ def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     at = int(nth)
     if at >= len(parts):
         return text
-    return limited(evaluation, old.join(parts[:at]) + new + old.join(parts[at:]))
+    return joined(evaluation, (old.join(parts[:at]), new, old.join(parts[at:])))
 
 
 def _replace(evaluation: Evaluation, *values: Scalar) -> Scalar:
@@ -312,8 +314,7 @@ def _replace(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if first < 1 or count < 0:
         return VALUE
     start = int(first) - 1
-    replaced = _joined_units(text[:start] + new + text[start + int(count) :])
-    return limited(evaluation, replaced)
+    return joined(evaluation, [_joined_units(text[:start] + new + text[start + int(count) :])])
 
 
 def _repeated(evaluation: Evaluation, value: Scalar, count: Scalar) -> Scalar:
@@ -498,12 +499,16 @@ def _regexreplace(
         at = number - 1 if number > 0 else number
         found = [found[at]] if abs(number) <= len(found) else []
     evaluation.converted = True
-    parts: list[str] = []
+    return joined(evaluation, _replaced(text, found, new))
+
+
+def _replaced(text: str, matches: Sequence[re.Match[str]], new: str) -> Iterator[str]:
     end = 0
-    for match in found:
-        parts += text[end : match.start()], _GROUP.sub(functools.partial(_filled_in, match), new)
+    for match in matches:
+        yield text[end : match.start()]
+        yield _GROUP.sub(functools.partial(_filled_in, match), new)
         end = match.end()
-    return limited(evaluation, "".join((*parts, text[end:])))
+    yield text[end:]
 
 
 def _filled_in(match: re.Match[str], group: re.Match[str]) -> str:
@@ -524,9 +529,9 @@ def _encodeurl(evaluation: Evaluation, value: Scalar) -> Scalar:
     if not _NOT_DOCUMENTED.isdisjoint(text) or not text.isprintable():
         raise UnsureError
     evaluation.converted = True
-    return limited(
+    return joined(
         evaluation,
-        "".join(
+        (
             letter
             if letter.isascii() and (letter.isalnum() or letter in _UNESCAPED)
             else "".join(f"%{byte:02X}" for byte in letter.encode())

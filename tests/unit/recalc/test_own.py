@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -379,3 +380,23 @@ def test_a_condition_of_a_database_may_be_a_formula_about_its_first_row() -> Non
     }
     values, _, _ = computed({**table, **conditions, **totals}, {1: 0, 7: 0, 8: 0})
     assert (values[1], values[7], values.get(8)) == (18, 2, None)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        '=SUBSTITUTE(REPT("a",32767),"a",REPT("b",32767))',
+        '=_xlfn.REGEXREPLACE(REPT("a",3000),"a",REPT("b",32767))',
+        '=_xlfn.TEXTJOIN(REPT("b",32767),FALSE,B1:B3000)',
+    ],
+)
+def test_texts_that_no_cell_can_hold_are_refused_before_they_take_memory(formula: str) -> None:
+    cells = {"A1": formula, **{f"B{row}": "a" for row in range(1, 3001)}}
+    tracemalloc.start()
+    try:
+        values, _, _ = computed(cells, {})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert values[1] == ErrorValue("#VALUE!")
+    assert peak < 30_000_000
