@@ -168,11 +168,6 @@ def single(value: Scalar) -> Cells:
     return Cells(1, 1, {} if value is None else {(0, 0): value})
 
 
-def values_of(cells: Cells) -> Iterator[Scalar]:
-    """All values of an array, row by row; None for blank ones."""
-    return cells.each()
-
-
 def of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
     """An array from its rows, which all have the same number of values."""
     every = [*itertools.chain.from_iterable(rows)]
@@ -411,7 +406,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(texts, ErrorValue):
         return texts
     texts = [text for text in texts if text or not skips]
-    separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
+    separators = itertools.cycle([evaluation.text(value) for value in between.each()])
     pairs = zip(separators, texts[1:], strict=False)
     return joined(evaluation, itertools.chain(texts[:1], itertools.chain.from_iterable(pairs)))
 
@@ -432,7 +427,7 @@ def _texts(evaluation: Evaluation, arguments: Sequence[Node]) -> list[str] | Err
         )
         if cells.size > MAX_VALUES:
             raise UnsureError
-        for value in values_of(cells):
+        for value in cells.each():
             if isinstance(value, ErrorValue):
                 return value
             # A logical value of an array is a number to LibreOffice.
@@ -526,7 +521,7 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if any((part.rows, part.columns) != (rows, columns) for part in parts):
         raise UnsureError
-    groups = zip(*map(values_of, parts), strict=True)
+    groups = zip(*map(Cells.each, parts), strict=True)
     results = [one_of(call(evaluation, [*map(single, values)])) for values in groups]
     return _filled(rows, columns, results)
 
@@ -537,7 +532,7 @@ def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cel
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), lambda_of(arguments[2], 2)
     steps = [all_of(evaluation, arguments[0])]
-    for value in values_of(cells):
+    for value in cells.each():
         steps.append(call(evaluation, [steps[-1], single(value)]))
     return cells, steps[1:]
 
@@ -558,7 +553,7 @@ def _by_line(*, rows: bool) -> ArrayFunction:
         if len(arguments) != 2:
             raise UnsureError
         cells, call = all_of(evaluation, arguments[0]), lambda_of(arguments[1], 1)
-        values = [*values_of(cells)]
+        values = [*cells.each()]
         wide = cells.columns
         lines = (
             [_filled(1, wide, values[at * wide : (at + 1) * wide]) for at in range(cells.rows)]

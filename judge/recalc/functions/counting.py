@@ -18,7 +18,6 @@ from judge.recalc.functions.arrays import (
     reference_of,
     referred,
     typed_number,
-    values_of,
 )
 from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
@@ -130,7 +129,7 @@ def _count(*, filled: bool) -> Function:
                     number = typed_number(evaluation, argument, cells.values.get((0, 0)))
                     counted += not isinstance(number, ErrorValue)
                     continue
-                values = [*cells.values.values()] if not filled else [*values_of(cells)]
+                values = [*cells.values.values()] if not filled else [*cells.each()]
             evaluation.converted = evaluation.converted or has_logical(values)
             counted += len(values) if filled else sum(map(is_number, values))
         return counted

@@ -312,7 +312,7 @@ def _is_out_of_order(evaluation: Evaluation, dates: Node) -> bool:
     if isinstance(dates, ArrayConstant):
         values = [node.value for row in dates.rows for node in row if isinstance(node, Constant)]
     elif isinstance(dates, Reference):
-        values = [value for _, value in evaluation.values.cells(dates).in_order]
+        values = evaluation.values.cells(dates).filled()
     days = [math.floor(value) for value in values if is_number(value)]
     return len(days) == len(values) and any(day < days[0] for day in days)
 

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from judge.formulas.tree import Constant, Node
-from judge.recalc.functions.arrays import MAX_VALUES, all_of, reference_of, values_of
+from judge.recalc.functions.arrays import MAX_VALUES, all_of, reference_of
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
-from judge.recalc.functions.criteria import Scalar, is_number
+from judge.recalc.functions.criteria import Cells, Scalar, is_number
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.cell import ErrorValue
 
@@ -42,7 +42,7 @@ def _of_pairs(first: int) -> Function:
             if not has_errors or max(sizes) > MAX_VALUES:
                 raise UnsureError
             evaluation.values.spend(2 * max(sizes))
-            error = _first_in_pairs(*map(values_of, areas))
+            error = _first_in_pairs(*map(Cells.each, areas))
         else:
             error = NA
         evaluation.converted = True
@@ -93,7 +93,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
         if one.size != other.size:
             evaluation.converted = True
             return NA
-        pairs = list(zip(values_of(one), values_of(other), strict=True))
+        pairs = list(zip(one.each(), other.each(), strict=True))
         errors = {value for pair in pairs for value in pair if isinstance(value, ErrorValue)}
         if errors:
             raise UnsureError
@@ -119,7 +119,7 @@ def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
         cells = all_of(evaluation, argument)
         if cells.size > MAX_VALUES:
             raise UnsureError
-        values += values_of(cells)
+        values += cells.each()
     if any(isinstance(value, ErrorValue) for value in values):
         raise UnsureError
     if any(value is None or isinstance(value, str) for value in values):

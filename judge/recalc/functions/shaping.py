@@ -23,7 +23,6 @@ from judge.recalc.functions.arrays import (
     of_rows,
     one_of,
     single,
-    values_of,
 )
 from judge.recalc.functions.conversions import NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, is_number, numbers_of
@@ -50,7 +49,7 @@ def _rows(evaluation: Evaluation, node: Node) -> Rows:
     if cells.size > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(cells.size)
-    values = list(values_of(cells))
+    values = list(cells.each())
     wide = cells.columns
     return [values[at * wide : (at + 1) * wide] for at in range(cells.rows)]
 
@@ -143,7 +142,7 @@ def _chosen(*, columns: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
             places = all_of(evaluation, argument)
             if places.rows > 1 and places.columns > 1:
                 raise _RefusedError(VALUE)
-            for value in values_of(places):
+            for value in places.each():
                 number = evaluation.number(value)
                 if isinstance(number, ErrorValue):
                     raise _RefusedError(number)
@@ -246,7 +245,7 @@ def _split(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     marks = [
         None
         if at >= len(arguments) or isinstance(arguments[at], Missing)
-        else [evaluation.text(mark) for mark in values_of(all_of(evaluation, arguments[at]))]
+        else [evaluation.text(mark) for mark in all_of(evaluation, arguments[at]).each()]
         for at in (1, 2)
     ]
     skips, ignores_case = (_option(evaluation, arguments, at) or 0 for at in (3, 4))

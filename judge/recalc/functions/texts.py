@@ -14,7 +14,6 @@ from judge.recalc.functions.arrays import (
     of_rows,
     reference_of,
     single,
-    values_of,
 )
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError, round_half_up, text_number
 from judge.recalc.functions.criteria import Cells, Scalar
@@ -337,7 +336,7 @@ def _beside_separator(*, before: bool) -> Function:
         if not 2 <= len(arguments) <= 6:
             raise UnsureError
         value = evaluation.scalar(arguments[0])
-        marks = list(values_of(all_of(evaluation, arguments[1])))
+        marks = list(all_of(evaluation, arguments[1]).each())
         numbers = [1.0, 0.0, 0.0]
         options = [
             default if isinstance(node, Missing) else evaluation.scalar(node)
