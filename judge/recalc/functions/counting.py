@@ -51,7 +51,7 @@ def _searched(evaluation: Evaluation, node: Node) -> Cells:
     return evaluation.values.searched(reference_of(evaluation, node))
 
 
-def _plain_sum(numbers: Sequence[float]) -> float:
+def plain_sum(numbers: Sequence[float]) -> float:
     """Adds one number after the other, with the same rounding errors as Excel."""
     total = 0.0
     for number in numbers:
@@ -60,11 +60,11 @@ def _plain_sum(numbers: Sequence[float]) -> float:
 
 
 def _total(numbers: Sequence[float]) -> Scalar:
-    return _plain_sum(numbers)
+    return plain_sum(numbers)
 
 
 def _average(numbers: Sequence[float]) -> Scalar:
-    return _plain_sum(numbers) / len(numbers) if numbers else DIV0
+    return plain_sum(numbers) / len(numbers) if numbers else DIV0
 
 
 def _median(numbers: Sequence[float]) -> Scalar:

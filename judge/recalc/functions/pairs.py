@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from judge.formulas.tree import Constant, Node
 from judge.recalc.functions.arrays import MAX_VALUES, all_of, reference_of
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
+from judge.recalc.functions.counting import plain_sum
 from judge.recalc.functions.criteria import Cells, Scalar, is_number
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.cell import ErrorValue
@@ -103,7 +102,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
         evaluation.converted = (
             evaluation.converted or len(terms) < len(pairs) or one.rows != other.rows
         )
-        return functools.reduce(operator.add, terms) if terms else DIV0
+        return plain_sum(terms) if terms else DIV0
 
     return call
 
