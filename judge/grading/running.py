@@ -278,7 +278,7 @@ def read_output(
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
     try:
-        data = read_answer(path, WorkbookError, most_bytes=MAX_WORKBOOK_BYTES)
+        data = read_answer(path, WorkbookError, max_bytes=MAX_WORKBOOK_BYTES)
     except WorkbookError as error:
         return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
     if data is None:

@@ -219,7 +219,7 @@ def _unpack(received: ReceivedBody, inside: Path) -> None:
     """
     try:
         with received.path.open("rb") as file:
-            extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+            extract_zip(file, inside, max_bytes=MAX_UNPACKED_BYTES, max_members=MAX_MEMBERS)
     except (ZipRefusedError, zipfile.BadZipFile) as error:
         raise Problem("invalid", f"The archive is refused: {error}"[:_MAX_DETAIL_CHARS]) from error
     nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)

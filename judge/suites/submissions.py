@@ -178,7 +178,7 @@ def submission_of_program(
     Raises:
         SubmissionError: the file cannot be read.
     """
-    code = read_text(program, SubmissionError, most_bytes=_MAX_PROGRAM_BYTES)
+    code = read_text(program, SubmissionError, max_bytes=_MAX_PROGRAM_BYTES)
     paths = solution_paths(task.question, code, suite_format)
     return Submission(
         task_id=task.id,

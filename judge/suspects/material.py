@@ -66,7 +66,7 @@ class Output:
     def digest(self) -> str:
         """The hash of the workbook; empty if it cannot be read."""
         try:
-            data = read_regular(self.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+            data = read_regular(self.path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
         except WorkbookError:
             return ""
         return "" if data is None else sha256(data).hexdigest()
@@ -361,7 +361,7 @@ class ReadOutput:
 def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput | None:
     """Reads the answer in an output; None if it cannot be read."""
     try:
-        data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+        data = read_regular(output.path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
             return None
         book = Book(data)
@@ -435,7 +435,7 @@ def digest_of_file(path: Path) -> str | None:
 
 
 def _bytes(path: Path) -> bytes:
-    data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    data = read_regular(path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:
         raise SuiteError(f"{path}: cannot be read: no such file")
     return data
