@@ -52,7 +52,7 @@ from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.tables import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole, new_id
 from judge.suites.archive import ZipRefusedError, extract_zip
 from judge.suites.layouts import find_outputs
-from judge.suites.submissions import iterate_submissions
+from judge.suites.submissions import SubmissionReader
 from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
@@ -131,7 +131,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     per_task: dict[str, int] = {}
     errors: list[dict[str, Any]] = []
     with _as_problems(received.path):
-        for _, _, submission in iterate_submissions(received.path, suite):
+        for _, _, submission in SubmissionReader(received.path, suite):
             count += 1
             if submission.task_id not in tasks:
                 errors.append({"detail": f"task {submission.task_id} is not in this phase"})
@@ -414,17 +414,12 @@ def submit(
                 headers={"Retry-After": "15"},
             )
         submission = new_id("sub")
-        row = {
+        row = _row_of(checked, described) | {
             "id": submission,
             "account": admission.account,
             "made_by": viewer.account,
             "phase": phase["id"],
-            "kind": checked.kind,
-            "sha256": checked.body.sha256,
-            "bytes": checked.body.size,
-            "samples": checked.samples,
             "idempotency_key": key,
-            **asdict(described),
         }
         transaction.execute(_INSERT, row)
         judging = enqueue(
@@ -444,17 +439,19 @@ def submit(
             "links": {"self": f"/v1/submissions/{submission}"},
         }
         if key is not None:
-            transaction.execute(
-                sa.insert(t.idempotency).values(
-                    account=admission.account,
-                    key=key,
-                    request="POST /v1/submissions",
-                    sha256=fingerprint,
-                    status=202,
-                    response=answer,
-                )
-            )
+            _keep_answer(transaction, admission.account, key, fingerprint, answer)
     return answer, False
+
+
+def _row_of(checked: Checked, described: SubmitterStatement) -> dict[str, Any]:
+    """What the submitter sent, as columns of the table of submissions."""
+    return {
+        "kind": checked.kind,
+        "sha256": checked.body.sha256,
+        "bytes": checked.body.size,
+        "samples": checked.samples,
+        **asdict(described),
+    }
 
 
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
@@ -640,6 +637,22 @@ def _replayed(
         raise Problem("key-reused")
     response: dict[str, Any] = row["response"]
     return response
+
+
+def _keep_answer(
+    transaction: Transaction, account: str, key: str, fingerprint: str, answer: Mapping[str, Any]
+) -> None:
+    """Keeps the answer to a request, for when it is repeated with the same key."""
+    transaction.execute(
+        sa.insert(t.idempotency).values(
+            account=account,
+            key=key,
+            request="POST /v1/submissions",
+            sha256=fingerprint,
+            status=202,
+            response=answer,
+        )
+    )
 
 
 def _known_key(account: str, key: str) -> sa.Select[Any]:
