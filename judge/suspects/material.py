@@ -149,6 +149,26 @@ class Tools:
         return self.recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
 
 
+@dataclass(frozen=True, slots=True)
+class Contradictions:
+    """Cells outside the answer in which a gold and its input differ.
+
+    Attributes:
+        changed: both have a constant, but not the same one.
+        added: the input's cell is blank, the gold's has a constant.
+        emptied: the input's cell has a constant, the gold's is blank.
+    """
+
+    changed: tuple[CellAddress, ...]
+    added: tuple[CellAddress, ...]
+    emptied: tuple[CellAddress, ...]
+
+    @property
+    def cells(self) -> frozenset[CellAddress]:
+        """All cells that differ."""
+        return frozenset((*self.changed, *self.added, *self.emptied))
+
+
 @dataclass
 class CaseMaterial:
     """One test case with an input workbook and a gold workbook.
@@ -277,6 +297,21 @@ class CaseMaterial:
                 if not self.in_answer(address)
             ]
         return addresses
+
+    @functools.cached_property
+    def contradictions(self) -> Contradictions:
+        """The constants outside the answer in which the gold differs from the input."""
+        changed, added, emptied = [], [], []
+        for address in self.differences:
+            if self.gold.formula(address) is not None or self.input.formula(address) is not None:
+                continue
+            if self.gold.value(address) is None:
+                emptied.append(address)
+            elif self.input.value(address) is None:
+                added.append(address)
+            else:
+                changed.append(address)
+        return Contradictions(tuple(changed), tuple(added), tuple(emptied))
 
 
 @dataclass
