@@ -406,13 +406,7 @@ def submit(
                 return before, True
         _check_unchanged(transaction, admission)
         _check_quota(transaction, admission)
-        conditions = current_conditions(transaction, phase)
-        if conditions is None:
-            raise Problem(
-                "unavailable",
-                "No dispatcher has started yet, so it is not known how this would be judged.",
-                headers={"Retry-After": "15"},
-            )
+        conditions = _conditions_of(transaction, phase)
         submission = new_id("sub")
         row = _row_of(checked, described) | {
             "id": submission,
@@ -441,6 +435,18 @@ def submit(
         if key is not None:
             _keep_answer(transaction, admission.account, key, fingerprint, answer)
     return answer, False
+
+
+def _conditions_of(transaction: Transaction, phase: dict[str, Any]) -> str:
+    """The digest of the conditions under which the submissions of a phase are judged now."""
+    conditions = current_conditions(transaction, phase)
+    if conditions is None:
+        raise Problem(
+            "unavailable",
+            "No dispatcher has started yet, so it is not known how this would be judged.",
+            headers={"Retry-After": "15"},
+        )
+    return conditions
 
 
 def _row_of(checked: Checked, described: SubmitterStatement) -> dict[str, Any]:

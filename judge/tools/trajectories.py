@@ -524,8 +524,17 @@ def write_trajectory(
         attempt=0,
         imported=trajectory.format,
     )
+    end = _end_of(trajectory, output, changed=changed)
+    with ToolEpisodeWriter(run, head) as writer:
+        for turn in trajectory.turns:
+            writer.append(turn)
+        writer.append(end)
+        return ToolEpisode(writer.path, head, trajectory.turns, end)
+
+
+def _end_of(trajectory: Trajectory, output: bytes | None, *, changed: bool) -> ToolEpisodeEnd:
     calls = [call for turn in trajectory.turns for call in turn["calls"]]
-    end = ToolEpisodeEnd(
+    return ToolEpisodeEnd(
         line="end",
         ended=trajectory.ended or "",
         turns=len(trajectory.turns),
@@ -540,11 +549,6 @@ def write_trajectory(
         changed=changed,
         problem="" if output is not None else "the agent left no workbook",
     )
-    with ToolEpisodeWriter(run, head) as writer:
-        for turn in trajectory.turns:
-            writer.append(turn)
-        writer.append(end)
-        return ToolEpisode(writer.path, head, trajectory.turns, end)
 
 
 # -- fields ---------------------------------------------------------------------------------------

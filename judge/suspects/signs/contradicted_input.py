@@ -160,16 +160,7 @@ def suspect_of_contradiction(
             f"{address_in(case.gold, address)}, not {shown(was)} "
             f"({counted(len(moved), 'cell')} of the answer)"
         )
-        cells += [
-            evidence(
-                EvidenceFile.GOLD,
-                address,
-                expected=after,
-                found=before,
-                note="answer; expected with the input's values",
-            )
-            for address, (before, after) in moved.items()
-        ]
+        cells += _evidence_of_effect(moved)
     elif certainty is Certainty.SURE:
         why = "the answer holds the gold's value, which the input does not have"
     else:
@@ -184,6 +175,19 @@ def suspect_of_contradiction(
         why,
         cells,
     )
+
+
+def _evidence_of_effect(
+    moved: Mapping[CellAddress, tuple[CellValue, CellValue]],
+) -> Iterator[Evidence]:
+    for address, (before, after) in moved.items():
+        yield evidence(
+            EvidenceFile.GOLD,
+            address,
+            expected=after,
+            found=before,
+            note="answer; expected with the input's values",
+        )
 
 
 HEADING_ROWS = 2  # at the top of a sheet or above a table
