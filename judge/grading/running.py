@@ -308,7 +308,7 @@ EPISODE = "episode"
 """The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""How an episode ended whose agent answered that the task cannot be done."""
+"""The end of an episode in which the agent says that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 

@@ -268,7 +268,7 @@ class Identity:
         """Returns the identity of this process.
 
         Args:
-            settings: the settings with open sandbox and engines.
+            settings: the settings, with the sandbox and the engines open.
             suite: digest of the suite.
         """
         image = "" if settings.sandbox is None else settings.sandbox.info.image

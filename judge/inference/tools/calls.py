@@ -67,7 +67,8 @@ class ReadCall:
         """Returns the call as it is sent back; servers parse the arguments of earlier calls again.
 
         Args:
-            as_received: whether valid arguments are sent back exactly as received, as published.
+            as_received: whether valid arguments are sent back exactly as received, as the published
+                code does.
         """
         name = self.call.name if _ID.fullmatch(self.call.name) else "unknown"
         arguments = dump_json(self.arguments) if self.arguments is not None else "{}"

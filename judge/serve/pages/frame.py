@@ -103,7 +103,7 @@ def _time(text: str | None) -> Markup:
 
 
 def cell_text(cell: Cell | None) -> str:
-    """The value of a cell in a grid on a page; days have no hours."""
+    """The value of a cell in a grid on a page; a date at midnight is shown without its time."""
     if cell is None or cell.value is None:
         return ""
     return str(cell.value)[:200].removesuffix(" 00:00:00")
