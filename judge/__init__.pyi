@@ -1,12 +1,12 @@
 from typing import TypeAlias
 
-from judge.api.commands import run as run
 from judge.api.commands import score as score
 from judge.api.comparing import compare_workbooks as compare_workbooks
 from judge.api.infer_options import InferOptions as InferOptions
 from judge.api.inferring import infer as infer
 from judge.api.judging import Judge as Judge
 from judge.api.judging import JudgedSubmission as JudgedSubmission
+from judge.api.judging import run as run
 from judge.api.options import JudgingOptions as JudgingOptions
 from judge.api.options import ScoreOptions as ScoreOptions
 from judge.api.rejudging import change_verdict as change_verdict

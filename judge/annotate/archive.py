@@ -513,7 +513,7 @@ def read_workbook(path: Path) -> bytes:
     Raises:
         StoreError: it is missing, or cannot be read.
     """
-    data = read_regular(path, StoreError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    data = read_regular(path, StoreError, max_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:
         raise StoreError(f"{path}: No such file or directory")
     return data

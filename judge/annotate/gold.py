@@ -324,15 +324,10 @@ class GoldMaker:
         if same_values:
             sources.append(GoldSource(SAME_VALUES, data=carried, derivation=SAME_VALUES))
         if carried_answer is not None:
-            data = with_answer(task, carried, carried_answer)
-            source = GoldSource(CARRIED, data=data, derivation=CARRIED)
+            source = _by_carrying(task, carried, carried_answer)
             sources.insert(0 if is_certain else len(sources), source)
         if references:
-            own_runs = (
-                ProgramRuns(self.sandbox, self._limits) if runs is None else nullcontext(runs)
-            )
-            with own_runs as all_runs:
-                sources += self._by_references(task, references, input_data, carried, all_runs)
+            sources += self._by_references(task, references, input_data, carried, runs)
         sources, golds = self._with_golds(task, carried, sources)
         sides = self._sides(task, sources, golds)
         if not is_certain:
@@ -345,16 +340,13 @@ class GoldMaker:
             ).data
         if gold is None:
             return Proposal(input_data, None, tuple(sources), notes=notes)
-        first = winner[:1]
-        order = [*first, *(number for number in range(len(sources)) if number not in first)]
-        ordered = [winner, *(side for side in sides if side is not winner)] if winner else []
         return Proposal(
             input_data,
             gold,
-            tuple(self._judged(task, gold, sources[number]) for number in order),
+            self._all_judged(task, gold, sources, winner),
             moved_cells(task, base.gold_workbook, gold, self._recalculator),
             notes,
-            tuple(_side(source, sources) for source in ordered),
+            _with_winner_first(sides, sources, winner),
             decide,
         )
 
@@ -447,14 +439,17 @@ class GoldMaker:
         references: Sequence[Submission],
         input_data: bytes,
         carried: bytes,
-        runs: ProgramRuns,
+        runs: ProgramRuns | None,
     ) -> list[GoldSource]:
         names = reference_names(references)
-        runs.start(references, input_data)
-        sources = [
-            _answer_as_source(runs.outcome(reference, input_data), name)
-            for reference, name in zip(references, names, strict=True)
-        ]
+        with (
+            ProgramRuns(self.sandbox, self._limits) if runs is None else nullcontext(runs)
+        ) as open_runs:
+            open_runs.start(references, input_data)
+            sources = [
+                _answer_as_source(open_runs.outcome(reference, input_data), name)
+                for reference, name in zip(references, names, strict=True)
+            ]
         return [
             replace(source, derivation=_derivation(task, reference, source.data, carried))
             for reference, source in zip(references, sources, strict=True)
@@ -500,6 +495,14 @@ class GoldMaker:
         computed = self._recalculator.fill(output, areas, origin=Origin.SOLUTION)
         return with_values(output.data, computed.values, date_1904=output.facts.date_1904)
 
+    def _all_judged(
+        self, task: Task, gold: bytes, sources: Sequence[GoldSource], winner: Sequence[int]
+    ) -> tuple[GoldSource, ...]:
+        """All sources, judged against the gold; the one that gave the gold comes first."""
+        first = winner[:1]
+        order = [*first, *(number for number in range(len(sources)) if number not in first)]
+        return tuple(self._judged(task, gold, sources[number]) for number in order)
+
     def _judged(self, task: Task, gold: bytes, source: GoldSource) -> GoldSource:
         if source.data is None:
             return source
@@ -515,6 +518,10 @@ class GoldMaker:
         return replace(
             source, problem=judgement.cause, agrees=False, comparison=judgement.comparison
         )
+
+
+def _by_carrying(task: Task, carried: bytes, answer: Mapping[CellRef, CellValue]) -> GoldSource:
+    return GoldSource(CARRIED, data=with_answer(task, carried, answer), derivation=CARRIED)
 
 
 def _answer_as_source(outcome: RunOutcome, name: str) -> GoldSource:
@@ -582,6 +589,17 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
             hint=f"These do: {', '.join(names) or 'none'}.",
         )
     return max(sides, key=lambda side: _side(side, sources).independent, default=[])
+
+
+def _with_winner_first(
+    sides: Sequence[list[int]], sources: Sequence[GoldSource], winner: list[int]
+) -> tuple[Side, ...]:
+    """The sides, the winner first; none if no side has won."""
+    if not winner:
+        return ()
+    return tuple(
+        _side(side, sources) for side in [winner, *(side for side in sides if side is not winner)]
+    )
 
 
 def _side(numbers: Sequence[int], sources: Sequence[GoldSource]) -> Side:

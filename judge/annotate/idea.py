@@ -5,13 +5,15 @@ A mutator changes the tables of an input, or the cells on which the answer depen
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judge.annotate.casebook import CaseData
-from judge.annotate.edits import Edit
+from judge.annotate.edit import Edited
+from judge.annotate.edits import Edit, SetCell
 from judge.annotate.support import Group, Reads, Support, find_groups, precedents
 from judge.annotate.tables import Kind, Table, find_tables
 from judge.compare.cells.answer_range import prepare
@@ -231,3 +233,93 @@ def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
 
 def _is_data(sheet: str, workbook: Workbook) -> bool:
     return any(tab.name == sheet and tab.state == "visible" for tab in workbook.tabs)
+
+
+# -- ideas that are tried together ----------------------------------------------------------------
+
+
+MAX_TOGETHER = 12
+"""How many ideas are tried in one workbook. Most ideas kill no program, so that all ideas in a
+workbook can usually be rejected at once."""
+
+MAX_EDITS_TOGETHER = 40
+"""An idea with more edits than this is tried alone."""
+
+
+@dataclass
+class IdeasTogether:
+    """Ideas that are tried in one workbook.
+
+    Attributes:
+        ideas: the ideas, which change different rows.
+        is_prepared: whether ``edited`` and ``problem`` are set.
+        edited: the input with all ideas applied; None if it cannot be made.
+        problem: why it cannot be made, or empty.
+    """
+
+    ideas: tuple[Idea, ...]
+    is_prepared: bool = False
+    edited: Edited | None = None
+    problem: str = ""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of all ideas."""
+        return tuple(itertools.chain.from_iterable(idea.edits for idea in self.ideas))
+
+
+def grouped(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
+    """Groups ideas that can be tried in one workbook, because no two change the same row.
+
+    An idea joins the first group in which its rows are free, so groups are in the order of their
+    first ideas. The ideas of a chat model are few, and stay alone: other changes can hide that a
+    program fails.
+    """
+    groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
+    for idea in ideas:
+        own = set() if idea.mutator == FROM_MODEL else _rows_of(idea)
+        fitting = (
+            (group, rows)
+            for group, rows in groups
+            if own
+            and rows
+            and not own & rows
+            and len(group) < MAX_TOGETHER
+            and group[0].same_values == idea.same_values
+        )
+        group, rows = next(fitting, (None, None))
+        if group is None or rows is None:
+            groups.append(([idea], own))
+        else:
+            group.append(idea)
+            rows |= own
+    for group, _ in groups:
+        yield tuple(group)
+
+
+def split_up(
+    ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]
+) -> list[IdeasTogether]:
+    """Splits ideas that together make a program fail into parts to try again.
+
+    Ideas that change a row where the program differs are tried one by one, the others together.
+    If that does not split them, each half is tried.
+    """
+    suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]
+    others = tuple(idea for idea in ideas if idea not in suspected)
+    if suspected and others:
+        return [*(IdeasTogether((idea,)) for idea in suspected), IdeasTogether(others)]
+    half = (len(ideas) + 1) // 2
+    return [IdeasTogether(ideas[:half]), IdeasTogether(ideas[half:])]
+
+
+def _rows_of(idea: Idea) -> set[tuple[str, int]]:
+    """The rows that an idea changes; empty if it cannot be tried with others."""
+    if idea.twins or idea.carried or len(idea.edits) > MAX_EDITS_TOGETHER:
+        return set()
+    rows: set[tuple[str, int]] = set()
+    for edit in idea.edits:
+        if not isinstance(edit, SetCell):
+            return set()
+        rows.add((edit.ref.sheet, edit.ref.row))
+    return rows

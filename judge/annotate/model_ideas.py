@@ -62,7 +62,12 @@ class ModelAsked:
 
 
 async def ask_for_ideas(
-    model_asked: ModelAsked, task: Task, base: CaseData, program: Submission, *, most: int = 10
+    model_asked: ModelAsked,
+    task: Task,
+    base: CaseData,
+    program: Submission,
+    *,
+    max_proposals: int = 10,
 ) -> tuple[list[Idea], list[str]]:
     """Asks a chat model for inputs on which a program may be wrong.
 
@@ -71,7 +76,7 @@ async def ask_for_ideas(
         task: the task.
         base: the case whose input is to be changed.
         program: a program that all cases accept.
-        most: how many proposals to request.
+        max_proposals: how many proposals to request.
 
     Returns:
         The ideas, and one line for each proposal that cannot be used.
@@ -81,7 +86,9 @@ async def ask_for_ideas(
         WorkbookError: the base case cannot be read.
     """
     request = ChatRequest(
-        model_asked.name, prompt_for(task, base, program, most=most), model_asked.params
+        model_asked.name,
+        prompt_for(task, base, program, max_proposals=max_proposals),
+        model_asked.params,
     )
     try:
         reply = await model_asked.chat_model.complete(request)
@@ -91,7 +98,7 @@ async def ask_for_ideas(
 
 
 def prompt_for(
-    task: Task, base: CaseData, program: Submission, *, most: int
+    task: Task, base: CaseData, program: Submission, *, max_proposals: int
 ) -> tuple[Message, ...]:
     """Builds the prompt from question, input and program, without anything of the gold."""
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +115,7 @@ def prompt_for(
                 sheets, "addresses", ContentLimits(rows=SHOWN_ROWS)
             ),
             "program": program.code or "",
-            "most": str(min(most, MAX_IDEAS)),
+            "most": str(min(max_proposals, MAX_IDEAS)),
         }
     )
     return ({"role": "user", "content": text},)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from judge.annotate.answers import GoldAnswer, ProgramRuns, answer_of, formulas_problem
-from judge.annotate.carried import Material, carried_ideas
+from judge.annotate.carried import carried_ideas
+from judge.annotate.carried_keys import Material
 from judge.annotate.casebook import CaseData
-from judge.annotate.edit import Edited, apply_edits
-from judge.annotate.edits import Edit, SetCell
+from judge.annotate.edit import apply_edits
 from judge.annotate.gold import CARRIED, FORMULAS, MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import FROM_MODEL, Idea, Subject, Values, subject_of
+from judge.annotate.idea import Idea, IdeasTogether, Subject, Values, grouped, split_up, subject_of
 from judge.annotate.mutants import ideas
 from judge.annotate.relations import relation_ideas
 from judge.annotate.strength import Trial, killed, try_case
@@ -44,13 +43,6 @@ from judge.workbook.reader import workbooks_kept
 __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 
 _Outcome = TypeVar("_Outcome")
-
-MAX_TOGETHER = 12
-"""How many ideas are tried in one workbook. Most ideas kill no program, so that all ideas in a
-workbook can usually be rejected at once."""
-
-MAX_EDITS_TOGETHER = 40
-"""An idea with more edits than this is tried alone."""
 
 MAX_CELLS = 4_000_000
 """Limit on the cells in the workbooks of all ideas; so many take about a minute of processor time.
@@ -293,8 +285,8 @@ class Suggester(Closable):
             ideas: the ideas.
             is_over: called before each; once it returns True, the other ideas are left out.
         """
-        groups = _groups(ideas) if self._victims else ((idea,) for idea in ideas)
-        waiting = deque(_Together(group) for group in groups)
+        groups = grouped(ideas) if self._victims else ((idea,) for idea in ideas)
+        waiting = deque(IdeasTogether(group) for group in groups)
         while waiting:
             together = waiting.popleft()
             if is_over():
@@ -316,18 +308,18 @@ class Suggester(Closable):
                 for idea in together.ideas:
                     yield Suggestion(0, idea, None, f"{why} (tried with others)")
             else:
-                waiting.extendleft(reversed(_parts(together.ideas, suspects)))
+                waiting.extendleft(reversed(split_up(together.ideas, suspects)))
 
-    def _still_open(self, together: _Together) -> _Together:
+    def _still_open(self, together: IdeasTogether) -> IdeasTogether:
         """The ideas without those whose family has killed enough programs."""
         still_open = tuple(
             idea
             for idea in together.ideas
             if self._kills.get(_family(idea.mutator), 0) < ENOUGH_KILLS
         )
-        return together if len(still_open) == len(together.ideas) else _Together(still_open)
+        return together if len(still_open) == len(together.ideas) else IdeasTogether(still_open)
 
-    def _prepare(self, together: _Together) -> None:
+    def _prepare(self, together: IdeasTogether) -> None:
         """Makes the input with some ideas, and starts the programs on it."""
         is_one_refused = len(together.ideas) == 1 and self._refused(together.ideas[0])
         if together.is_prepared or is_one_refused:
@@ -343,12 +335,14 @@ class Suggester(Closable):
         if self._runs is not None:
             self._runs.start([*self._references, *self._victims.values()], together.edited.data)
 
-    def _kept(self, examine: Callable[[_Together], _Outcome], together: _Together) -> _Outcome:
+    def _kept(
+        self, examine: Callable[[IdeasTogether], _Outcome], together: IdeasTogether
+    ) -> _Outcome:
         """Runs an examination, and keeps parsed workbooks, so that none is parsed twice."""
         with workbooks_kept(self._base.input_workbook, self._base.gold_workbook):
             return examine(together)
 
-    def _harmless(self, together: _Together) -> tuple[str, frozenset[tuple[str, int]]]:
+    def _harmless(self, together: IdeasTogether) -> tuple[str, frozenset[tuple[str, int]]]:
         """Checks whether ideas that are tried in one workbook are harmless: no program fails on it.
 
         Returns:
@@ -382,7 +376,9 @@ class Suggester(Closable):
         )
         return self._only_errors(together, proposal, kills), rows
 
-    def _only_errors(self, together: _Together, proposal: Proposal, kills: Sequence[Trial]) -> str:
+    def _only_errors(
+        self, together: IdeasTogether, proposal: Proposal, kills: Sequence[Trial]
+    ) -> str:
         """Why to reject ideas on which programs differ from the gold only where it has an error.
 
         Empty until enough ideas whose answers become errors have been suggested. From then on, each
@@ -432,7 +428,7 @@ class Suggester(Closable):
             return _ONE_SOURCE
         return ""
 
-    def _one(self, together: _Together) -> Suggestion:
+    def _one(self, together: IdeasTogether) -> Suggestion:
         (idea,) = together.ideas
         refused = self._refused(idea)
         if refused:
@@ -653,80 +649,3 @@ def _gives_a_value(trial: Trial) -> bool:
     return any(
         difference["kind"] == DifferenceClass.ERROR_VALUE.value for difference in differences
     )
-
-
-@dataclass
-class _Together:
-    """Ideas that are tried in one workbook.
-
-    Attributes:
-        ideas: the ideas, which change different rows.
-        is_prepared: whether ``edited`` and ``problem`` are set.
-        edited: the input with all ideas applied; None if it cannot be made.
-        problem: why it cannot be made, or empty.
-    """
-
-    ideas: tuple[Idea, ...]
-    is_prepared: bool = False
-    edited: Edited | None = None
-    problem: str = ""
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """The edits of all ideas."""
-        return tuple(itertools.chain.from_iterable(idea.edits for idea in self.ideas))
-
-
-def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
-    """Groups ideas that can be tried in one workbook, because no two change the same row.
-
-    An idea joins the first group in which its rows are free, so groups are in the order of their
-    first ideas. The ideas of a chat model are few, and stay alone: other changes can hide that a
-    program fails.
-    """
-    groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
-    for idea in ideas:
-        own = set() if idea.mutator == FROM_MODEL else _rows_of(idea)
-        fitting = (
-            (group, rows)
-            for group, rows in groups
-            if own
-            and rows
-            and not own & rows
-            and len(group) < MAX_TOGETHER
-            and group[0].same_values == idea.same_values
-        )
-        group, rows = next(fitting, (None, None))
-        if group is None or rows is None:
-            groups.append(([idea], own))
-        else:
-            group.append(idea)
-            rows |= own
-    for group, _ in groups:
-        yield tuple(group)
-
-
-def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> list[_Together]:
-    """Splits ideas that together make a program fail into parts to try again.
-
-    Ideas that change a row where the program differs are tried one by one, the others together.
-    If that does not split them, each half is tried.
-    """
-    suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]
-    others = tuple(idea for idea in ideas if idea not in suspected)
-    if suspected and others:
-        return [*(_Together((idea,)) for idea in suspected), _Together(others)]
-    half = (len(ideas) + 1) // 2
-    return [_Together(ideas[:half]), _Together(ideas[half:])]
-
-
-def _rows_of(idea: Idea) -> set[tuple[str, int]]:
-    """The rows that an idea changes; empty if it cannot be tried with others."""
-    if idea.twins or idea.carried or len(idea.edits) > MAX_EDITS_TOGETHER:
-        return set()
-    rows: set[tuple[str, int]] = set()
-    for edit in idea.edits:
-        if not isinstance(edit, SetCell):
-            return set()
-        rows.add((edit.ref.sheet, edit.ref.row))
-    return rows

@@ -1,5 +1,4 @@
 from judge.api.commands import ArrivalScorer as ArrivalScorer
-from judge.api.commands import run as run
 from judge.api.commands import score as score
 from judge.api.comparing import compare_at_position as compare_at_position
 from judge.api.comparing import compare_by_board as compare_by_board
@@ -15,6 +14,7 @@ from judge.api.inferring import find_spec as find_spec
 from judge.api.inferring import is_offline as is_offline
 from judge.api.inferring import make_plan as make_plan
 from judge.api.inferring import nearest_alias as nearest_alias
+from judge.api.judging import run as run
 from judge.api.options import JudgingOptions as JudgingOptions
 from judge.api.options import ScoreOptions as ScoreOptions
 from judge.api.planning import resume as resume

@@ -1,27 +1,19 @@
-"""Scores runs, grades one program on a task, and scores submissions of a run as they arrive."""
+"""Scores runs, at once or while their submissions arrive."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Unpack
 
-from judge.api.judging import Judge
-from judge.api.options import (
-    JudgingOptions,
-    RunChanges,
-    ScoreOptions,
-    with_changes,
-)
+from judge.api.options import ScoreOptions
 from judge.api.progress import Progress, Silent
 from judge.api.reporting import ScoredRun, write_reward
+from judge.api.resources import JudgingResources
 from judge.api.scoring import RunScorer, find_runs, run_to_score
-from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, SubmissionError
 from judge.files.paths import as_path
-from judge.suites import load_suite
-from judge.suites.submissions import submission_of_program
 
 
 def score(
@@ -49,8 +41,8 @@ def score(
     """
     options = options or ScoreOptions()
     scored: list[ScoredRun] = []
-    with Judge(options=options) as judge:
-        scorer = RunScorer(options, judge.resources)
+    with contextlib.ExitStack() as stack:
+        scorer = RunScorer(options, JudgingResources(options, stack))
         for path in find_runs(Path(results), options):
             try:
                 scored.append(scorer.score(run_to_score(path, options), progress))
@@ -61,43 +53,6 @@ def score(
     if options.reward is not None and not failures:
         write_reward(as_path(options.reward), scored)
     return scored
-
-
-def run(
-    task_id: str,
-    program: str | Path,
-    options: JudgingOptions | None = None,
-    *,
-    dataset: str | Path = "sample",
-    **changes: Unpack[RunChanges],
-) -> list[CaseResult]:
-    """Grades one program on one task, and keeps nothing on disk.
-
-    The defaults are those of ``judge run``.
-
-    Args:
-        task_id: the task, by its id in the suite.
-        program: a Python file, which uses the paths of a solution.
-        options: how to judge.
-        dataset: the suite (folder, archive or name).
-        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
-            as ``profile="strict"``; None leaves a field as it is.
-
-    Returns:
-        One result per test case, in case order.
-
-    Raises:
-        UsageError: an option has a value that is not valid.
-        SuiteError: the suite is missing or broken, or has no such task.
-        SubmissionError: the program cannot be read.
-        SandboxError: there is no sandbox.
-    """
-    options = with_changes(options, changes)
-    with Judge(options=options) as judge:
-        suite = judge.resources.adapt(load_suite(dataset))
-        task = suite.task(task_id)
-        submission = submission_of_program(Path(program), task, suite.suite_format)
-        return list(judge(task, submission).cases)
 
 
 class ArrivalScorer:

@@ -1,6 +1,6 @@
 """A judge that is opened once and called often, with the types of its arguments and results.
 
-All judging (scoring, rewards, comparing two workbooks) uses it.
+Rewards, comparisons of two workbooks and the grading of one program use it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
-from judge.api.options import JudgingOptions
+from judge.api.options import JudgingOptions, RunChanges, with_changes
 from judge.api.resources import JudgingResources
 from judge.closable import AsyncClosable
 from judge.compare.cells.comparison import Comparison
@@ -36,7 +37,7 @@ from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
-from judge.suites.submissions import submission_of_reply
+from judge.suites.submissions import submission_of_program, submission_of_reply
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook
@@ -526,3 +527,40 @@ class Judge(AsyncClosable):
 def _sound(judged: Sequence[JudgedCase]) -> list[JudgedCase]:
     """The results without judge errors; a case that was stopped has a judge error."""
     return [judged_case for judged_case in judged if judged_case.result.verdict is not Verdict.JE]
+
+
+def run(
+    task_id: str,
+    program: str | Path,
+    options: JudgingOptions | None = None,
+    *,
+    dataset: str | Path = "sample",
+    **changes: Unpack[RunChanges],
+) -> list[CaseResult]:
+    """Grades one program on one task, and keeps nothing on disk.
+
+    The defaults are those of ``judge run``.
+
+    Args:
+        task_id: the task, by its id in the suite.
+        program: a Python file, which uses the paths of a solution.
+        options: how to judge.
+        dataset: the suite (folder, archive or name).
+        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
+            as ``profile="strict"``; None leaves a field as it is.
+
+    Returns:
+        One result per test case, in case order.
+
+    Raises:
+        UsageError: an option has a value that is not valid.
+        SuiteError: the suite is missing or broken, or has no such task.
+        SubmissionError: the program cannot be read.
+        SandboxError: there is no sandbox.
+    """
+    options = with_changes(options, changes)
+    with Judge(options=options) as judge:
+        suite = judge.resources.adapt(load_suite(dataset))
+        task = suite.task(task_id)
+        submission = submission_of_program(Path(program), task, suite.suite_format)
+        return list(judge(task, submission).cases)

@@ -636,7 +636,7 @@ def stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite | None) -
         if path is None:
             return "its output workbook is no longer stored"
         try:
-            data = read_answer(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
+            data = read_answer(path, StoreError, max_bytes=MAX_WORKBOOK_BYTES) or b""
         except StoreError as error:
             return error.message
         if hashlib.sha256(data).hexdigest() != digest:

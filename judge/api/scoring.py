@@ -64,8 +64,8 @@ from judge.suites.layouts import (
 from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
+    SubmissionReader,
     index_submissions,
-    iterate_submissions,
     load_submissions,
     submission_record,
 )
@@ -296,8 +296,7 @@ class RunScorer:
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
-        left_out: list[str] = []
-        pairs = self._submissions(store, source, suite, left_out)
+        pairs, left_out = self._submissions(store, source, suite)
         with contextlib.closing(pairs):
             chosen = {
                 task.id for task in suite.select(self._options.ids, self._options.limit).tasks
@@ -320,37 +319,35 @@ class RunScorer:
                 outcome = grade(store, selected, settings, on_event=show, keep=False)
             reporter = RunReporter(store, described, suite, settings, outcome)
             scored = reporter.report(pairs, chosen, problem=_problem(outcome))
-            return replace(scored, left_out=tuple(left_out))
+            return replace(scored, left_out=left_out)
 
     def _trusts_values(self, store: RunDirectory, run: RunDocument) -> bool:
         return self._options.trust_values or own_values(store.path, run)
 
     def _submissions(
-        self, store: RunDirectory, source: RunToScore, suite: Suite, left_out: list[str]
-    ) -> SubmissionIndex:
+        self, store: RunDirectory, source: RunToScore, suite: Suite
+    ) -> tuple[SubmissionIndex, tuple[str, ...]]:
         """The submissions of a run; submissions from another file are first copied into the run.
 
-        If only some tasks are requested, submissions of tasks that the suite lacks are not copied,
-        and these tasks are added to ``left_out``.
+        If only some tasks are requested, submissions of tasks that the suite lacks are not copied.
+
+        Returns:
+            The submissions, and the ids of the tasks whose submissions were not copied.
         """
         assert source.solutions is not None
         if not source.fresh:
-            return index_submissions(source.solutions, suite)
-        if source.layout is not None:
-            submissions = programs_in(source.solutions, suite, source.layout.record())
-        else:
-            others = left_out if self._options.ids else None
-            submissions = (
-                submission
-                for _, _, submission in iterate_submissions(
-                    source.solutions, suite, left_out=others
-                )
-            )
+            return index_submissions(source.solutions, suite), ()
+        reader = SubmissionReader(source.solutions, suite, leaves_out=bool(self._options.ids))
+        submissions = (
+            (submission for _, _, submission in reader)
+            if source.layout is None
+            else programs_in(source.solutions, suite, source.layout.record())
+        )
         store.replace_records(
             SUBMISSIONS_FILE,
             (submission_record(take_kept(store, submission), suite) for submission in submissions),
         )
-        return index_submissions(store.path / SUBMISSIONS_FILE, suite)
+        return index_submissions(store.path / SUBMISSIONS_FILE, suite), tuple(reader.left_out)
 
     def _describe_solutions(
         self,

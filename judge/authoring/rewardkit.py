@@ -422,7 +422,7 @@ def _distinct(name: str, taken: set[str]) -> str:
 
 
 def _read(path: Path) -> str:
-    return read_text(path, UsageError, most_bytes=_MAX_BYTES)
+    return read_text(path, UsageError, max_bytes=_MAX_BYTES)
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -332,7 +332,7 @@ def _proposed(
         ) -> Awaitable[tuple[list[Idea], list[str]]]:
             model_asked = annotation.ModelAsked(chat_model, model, params)
             return annotation.ask_for_ideas(
-                model_asked, annotator.task(task), base, program, most=options["proposals"]
+                model_asked, annotator.task(task), base, program, max_proposals=options["proposals"]
             )
 
         proposed, problems = api.ask_model(whom, question)

@@ -73,7 +73,7 @@ def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
 
 
 def _workbook(path: Path) -> bytes:
-    data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    data = read_regular(path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:
         raise WorkbookError(f"{path}: there is no such file any more")
     return data

@@ -220,7 +220,7 @@ def finding_of(
     *,
     units: int,
     notes: Sequence[str] = (),
-    most_kept: int = 50,
+    max_kept: int = 50,
     undecided: bool = False,
 ) -> Finding:
     """Makes the finding of a checker that lists one difference for each differing unit.
@@ -229,7 +229,7 @@ def finding_of(
         differences: the differences; empty if the answer is right.
         units: how many units (cells, keys, rules …) were compared.
         notes: where the checker was lenient, and what it could not check.
-        most_kept: how many differences are recorded at most; all are counted.
+        max_kept: how many differences are recorded at most; all are counted.
         undecided: as in :class:`Finding`.
     """
     counts: dict[str, int] = {}
@@ -247,7 +247,7 @@ def finding_of(
             "cells": units,
             "differing_cells": len(differences),
             "difference_counts": counts,
-            "differences": [_as_json(difference) for difference in differences[:most_kept]],
+            "differences": [_as_json(difference) for difference in differences[:max_kept]],
             "notes": list(notes),
         },
         undecided=undecided,

@@ -162,11 +162,6 @@ def scores_by_task(submissions: Iterable[SubmissionScore]) -> dict[str, TaskScor
     return dict(by_task)
 
 
-def score_group(submissions: Iterable[SubmissionScore]) -> GroupScore:
-    """Averages submissions over tasks; several samples of a task count as one task."""
-    return score_tasks(scores_by_task(submissions).values())
-
-
 def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
     """Averages tasks; several samples of a task count as one task."""
     soft, hard, soft_of_all, hard_of_all = [], [], [], []

@@ -77,7 +77,7 @@ class ObservationForm(ABC):
         observation: Observation,
         *,
         as_published: Collection[str] = (),
-        most_tokens: int | None = None,
+        max_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
         """Makes the table of an observation: by default, of the elements needed to work with it.
@@ -85,13 +85,13 @@ class ObservationForm(ABC):
         Args:
             observation: what the desktop shows.
             as_published: names of the corrections that are not applied.
-            most_tokens: the table ends before the line that would exceed this; None for no limit.
+            max_tokens: the table ends before the line that would exceed this; None for no limit.
             tokens_of: counts tokens.
         """
         return tree_table(
             observation.elements or (),
             as_published=as_published,
-            most_tokens=most_tokens,
+            max_tokens=max_tokens,
             tokens_of=tokens_of,
         )
 
@@ -100,7 +100,7 @@ def tree_table(
     elements: Sequence[Element],
     *,
     as_published: Collection[str] = (),
-    most_tokens: int | None = None,
+    max_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
     """Makes a table of the elements of a tree that are needed to work, one on each line.
@@ -108,19 +108,19 @@ def tree_table(
     Args:
         elements: the tree.
         as_published: names of the corrections that are not applied.
-        most_tokens: the table ends before the line that would exceed this; None for no limit.
+        max_tokens: the table ends before the line that would exceed this; None for no limit.
         tokens_of: counts tokens.
     """
     kept = kept_elements(elements, as_published)
     lines = (_line(elements[number]) for number in kept)
-    return _table(_COLUMNS, lines, most_tokens, tokens_of)
+    return _table(_COLUMNS, lines, max_tokens, tokens_of)
 
 
 def marks_table(
     elements: Sequence[Element],
     marks: Mapping[int, int],
     *,
-    most_tokens: int | None = None,
+    max_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
     """Makes a table of the elements that are marked on a picture, with their numbers.
@@ -128,11 +128,11 @@ def marks_table(
     Args:
         elements: the tree.
         marks: number of a mark -> number of its element.
-        most_tokens: as for :func:`tree_table`.
+        max_tokens: as for :func:`tree_table`.
         tokens_of: as for :func:`tree_table`.
     """
     lines = (f"{mark}\t{_line(elements[number])}" for mark, number in sorted(marks.items()))
-    return _table(f"index\t{_COLUMNS}", lines, most_tokens, tokens_of)
+    return _table(f"index\t{_COLUMNS}", lines, max_tokens, tokens_of)
 
 
 def mark_places(
@@ -202,12 +202,12 @@ def _shown(text: str) -> str:
 
 
 def _table(
-    head: str, lines: Iterable[str], most_tokens: int | None, tokens_of: Callable[[str], int]
+    head: str, lines: Iterable[str], max_tokens: int | None, tokens_of: Callable[[str], int]
 ) -> TreeTable:
     kept, spent = [head], tokens_of(head)
     for line in lines:
         spent += tokens_of(line)
-        if most_tokens is not None and spent > most_tokens:
+        if max_tokens is not None and spent > max_tokens:
             return TreeTable("\n".join([*kept, _CUT]), cut=True)
         kept.append(line)
     return TreeTable("\n".join(kept), cut=False)
@@ -251,7 +251,7 @@ class SetOfMark(ObservationForm):
         observation: Observation,
         *,
         as_published: Collection[str] = (),
-        most_tokens: int | None = None,
+        max_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
         """Makes the table of the marked elements, with their numbers."""
@@ -259,6 +259,6 @@ class SetOfMark(ObservationForm):
         return marks_table(
             observation.elements or (),
             observation.marks or {},
-            most_tokens=most_tokens,
+            max_tokens=max_tokens,
             tokens_of=tokens_of,
         )

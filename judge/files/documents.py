@@ -43,7 +43,7 @@ class MalformedError(Exception):
 
 
 def read_regular(
-    path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MAX_FILE_BYTES
+    path: Path, error: type[JudgeError], *, start: int = 0, max_bytes: int = MAX_FILE_BYTES
 ) -> bytes | None:
     """Reads the bytes of a regular file; None if nothing has that name.
 
@@ -51,39 +51,39 @@ def read_regular(
         path: the file; a link to a regular file is accepted.
         error: the class of error to raise.
         start: how many bytes to skip.
-        most_bytes: a longer file is refused.
+        max_bytes: a longer file is refused.
 
     Raises:
         JudgeError: of the class ``error``: it is not a regular file, is too long, or
             cannot be read.
     """
-    with opened_regular(path, error, most_bytes) as file:
+    with opened_regular(path, error, max_bytes) as file:
         if file is None:
             return None
         file.seek(start)
         # A read allocates the size that is requested, so the file's size is requested and not the
         # limit. If the file grows, or reports no size, the rest is read as well.
         size = max(os.fstat(file.fileno()).st_size - start, 0)
-        data = file.read(min(size, most_bytes) + 1)
+        data = file.read(min(size, max_bytes) + 1)
         if len(data) > size:
             pieces, length = [data], len(data)
-            while length <= most_bytes and (piece := file.read(MIB)):
+            while length <= max_bytes and (piece := file.read(MIB)):
                 pieces.append(piece)
                 length += len(piece)
             data = b"".join(pieces)
-    if len(data) > most_bytes:
-        raise too_long(path, error, most_bytes)
+    if len(data) > max_bytes:
+        raise too_long(path, error, max_bytes)
     return data
 
 
-def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE_BYTES) -> str:
+def read_text(path: Path, error: type[JudgeError], *, max_bytes: int = MAX_FILE_BYTES) -> str:
     """Reads the text of a regular file, without a byte order mark.
 
     Raises:
         JudgeError: of the class ``error``: :func:`read_regular` fails, or the file does not exist
             or is not UTF-8.
     """
-    data = read_regular(path, error, most_bytes=most_bytes)
+    data = read_regular(path, error, max_bytes=max_bytes)
     if data is None:
         raise error(f"{path}: cannot be read: no such file")
     try:
@@ -93,14 +93,14 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE
 
 
 def read_json(
-    path: Path, error: type[JudgeError], *, most_bytes: int = MAX_DOCUMENT_BYTES
+    path: Path, error: type[JudgeError], *, max_bytes: int = MAX_DOCUMENT_BYTES
 ) -> Any | None:
     """Reads the JSON document of a regular file; None if nothing has that name.
 
     Raises:
         JudgeError: :func:`read_regular` fails, or the file is not JSON; of the class ``error``.
     """
-    data = read_regular(path, error, most_bytes=most_bytes)
+    data = read_regular(path, error, max_bytes=max_bytes)
     if data is None:
         return None
     try:
@@ -113,12 +113,12 @@ def read_json(
         raise error(f"{path}: {problem}", hint=hint) from problem
 
 
-def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None:
+def read_kept(path: Path, *, max_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None:
     """Reads the JSON document of an entry in a cache that others may write to.
 
     Args:
         path: the entry.
-        most_bytes: a longer entry is ignored.
+        max_bytes: a longer entry is ignored.
 
     Returns:
         The document; None if it is missing or anything is wrong with it: it is a link, a device, a
@@ -128,7 +128,7 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
     try:
         if path.is_symlink():
             return None
-        data = read_regular(path, JudgeError, most_bytes=most_bytes)
+        data = read_regular(path, JudgeError, max_bytes=max_bytes)
         return None if data is None else parse_json(data)
     except (JudgeError, MalformedError, OSError, ValueError):
         return None
@@ -137,20 +137,20 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
 _DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
-def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
+def parse_json(text: bytes | str, *, max_values: int | None = None) -> Any:
     """Reads JSON within limits; NaN and infinities, which JSON does not have, become null.
 
     Args:
         text: the document.
-        most_values: how many values it may have; they are counted before any is created, since
+        max_values: how many values it may have; they are counted before any is created, since
             ``[],`` takes 3 bytes in a file and 72 in memory.
 
     Raises:
         MalformedError: the message says what is wrong, and where.
     """
     shown = _decoded(text) if isinstance(text, bytes) else text
-    if most_values is not None and has_more_values(shown, most_values):
-        raise MalformedError(f"more than {most_values:,} values")
+    if max_values is not None and has_more_values(shown, max_values):
+        raise MalformedError(f"more than {max_values:,} values")
     try:
         document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
     except json.JSONDecodeError as problem:
@@ -212,15 +212,15 @@ def json_type(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def written(value: object, most: int = 80) -> str:
+def written(value: object, max_chars: int = 80) -> str:
     """Formats a value of a document for a message, in the notation of JSON and not of Python.
 
     Args:
         value: the value; a long array or object is described by its type.
-        most: how many characters are shown.
+        max_chars: how many characters are shown.
     """
     if isinstance(value, str):
-        return repr(value if len(value) <= most else f"{value[: most - 1]}…")
+        return repr(value if len(value) <= max_chars else f"{value[: max_chars - 1]}…")
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, date):
@@ -233,7 +233,7 @@ def written(value: object, most: int = 80) -> str:
         RecursionError,
     ):  # a key that is not a string, a cycle, or a huge number
         return json_type(value)
-    return text if len(text) <= most else json_type(value)
+    return text if len(text) <= max_chars else json_type(value)
 
 
 def _nothing(_: str) -> None:
@@ -262,12 +262,12 @@ _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
 """Matches a string, which is skipped, or a character that begins another value."""
 
 
-def has_more_values(text: str, most: int) -> bool:
+def has_more_values(text: str, max_values: int) -> bool:
     """Returns whether a JSON document has more values than a limit, without creating any value."""
-    if len(text) <= most or text.count(",") + text.count("[") + text.count("{") <= most:
+    if len(text) <= max_values or text.count(",") + text.count("[") + text.count("{") <= max_values:
         return False  # true of most documents, even those with commas in strings
     marks = (mark for mark in _VALUE_MARK.finditer(text) if mark[1] is not None)
-    return next(itertools.islice(marks, most, None), None) is not None
+    return next(itertools.islice(marks, max_values, None), None) is not None
 
 
 def _decoded(data: bytes) -> str:
@@ -279,20 +279,20 @@ def _decoded(data: bytes) -> str:
 
 @contextlib.contextmanager
 def opened_regular(
-    path: Path, error: type[JudgeError], most_bytes: int
+    path: Path, error: type[JudgeError], max_bytes: int
 ) -> Iterator[IO[bytes] | None]:
     """Opens a regular file for reading; None if nothing has that name.
 
     Args:
         path: the file; a link to a regular file is accepted.
         error: the class of error to raise, also if the caller fails to read the file.
-        most_bytes: a longer file is refused.
+        max_bytes: a longer file is refused.
 
     Raises:
         JudgeError: of the class ``error``, as :func:`read_regular`.
     """
     try:
-        file = _open(path, error, most_bytes)
+        file = _open(path, error, max_bytes)
     except FileNotFoundError:
         file = None
     except ValueError as problem:  # a NUL character in the name
@@ -309,14 +309,14 @@ def opened_regular(
             raise error(f"{path}: cannot be read: {problem.strerror or problem}") from problem
 
 
-def _open(path: Path, error: type[JudgeError], most_bytes: int) -> IO[bytes]:
+def _open(path: Path, error: type[JudgeError], max_bytes: int) -> IO[bytes]:
     # Checked before opening, since opening alone can block or have an effect.
-    _check_regular(path.stat(), path, error, most_bytes)
+    _check_regular(path.stat(), path, error, max_bytes)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     file = os.fdopen(descriptor, "rb")
     try:
         # The file may have been replaced since.
-        _check_regular(os.fstat(descriptor), path, error, most_bytes)
+        _check_regular(os.fstat(descriptor), path, error, max_bytes)
     except BaseException:
         file.close()
         raise
@@ -324,15 +324,15 @@ def _open(path: Path, error: type[JudgeError], most_bytes: int) -> IO[bytes]:
 
 
 def _check_regular(
-    status: os.stat_result, path: Path, error: type[JudgeError], most_bytes: int
+    status: os.stat_result, path: Path, error: type[JudgeError], max_bytes: int
 ) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise error(
             f"{path}: {kind_of(status.st_mode)}, not a regular file",
             hint="Only regular files are read. Remove it, or put a file in its place.",
         )
-    if status.st_size > most_bytes:
-        raise too_long(path, error, most_bytes)
+    if status.st_size > max_bytes:
+        raise too_long(path, error, max_bytes)
 
 
 def kind_of(mode: int) -> str:
@@ -348,10 +348,10 @@ def kind_of(mode: int) -> str:
     return "a device"
 
 
-def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
+def too_long(path: Path, error: type[JudgeError], max_bytes: int) -> JudgeError:
     """Returns the exception to raise for a file that is too long."""
     return error(
-        f"{path}: longer than {most_bytes // MIB:,} MiB",
+        f"{path}: longer than {max_bytes // MIB:,} MiB",
         hint="The judge does not write such long files.",
     )
 

@@ -151,7 +151,7 @@ def read_placed_json_lines(
     """Yields the objects of a .jsonl file, each with the offset and the length of its line."""
     for number, offset, line in read_placed_lines(path, error, whole=whole):
         try:
-            record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
+            record = as_object(parse_json(line, max_values=MAX_LINE_VALUES))
         except MalformedError as problem:
             raise error(
                 f"{path}, line {number}: {problem}",

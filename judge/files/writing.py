@@ -292,13 +292,13 @@ class HashedFolder:
     Args:
         folder: the folder; it is made with the first file.
         what: what messages call such a file.
-        most_bytes: a longer file is not read.
+        max_bytes: a longer file is not read.
     """
 
-    def __init__(self, folder: Path, what: str, most_bytes: int) -> None:
+    def __init__(self, folder: Path, what: str, max_bytes: int) -> None:
         self._folder = folder
         self._what = what
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     def add(self, data: bytes, suffix: str) -> str:
         """Stores a file.
@@ -338,19 +338,19 @@ class HashedFolder:
         Raises:
             StoreError: the argument is not a hash, or the file cannot be read.
         """
-        return read_hashed(self.path(sha256, suffix), sha256, most_bytes=self._most_bytes)
+        return read_hashed(self.path(sha256, suffix), sha256, max_bytes=self._max_bytes)
 
 
-def read_hashed(path: Path, sha256: str, *, most_bytes: int) -> bytes | None:
+def read_hashed(path: Path, sha256: str, *, max_bytes: int) -> bytes | None:
     """Reads a file; None if it is missing or has a different hash.
 
     Args:
         path: the file.
         sha256: the expected hash.
-        most_bytes: a longer file is refused.
+        max_bytes: a longer file is refused.
 
     Raises:
         StoreError: the file cannot be read, or is too long.
     """
-    data = read_regular(path, StoreError, most_bytes=most_bytes)
+    data = read_regular(path, StoreError, max_bytes=max_bytes)
     return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None

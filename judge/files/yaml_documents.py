@@ -43,7 +43,7 @@ def read_yaml(path: Path, error: type[JudgeError]) -> Any:
         JudgeError: of the class ``error``: the file is not a regular one, cannot be read, or is not
             YAML within the limits.
     """
-    text = read_text(path, error, most_bytes=MAX_BYTES)
+    text = read_text(path, error, max_bytes=MAX_BYTES)
     try:
         return parse_yaml(text)
     except MalformedYamlError as problem:

@@ -278,7 +278,7 @@ def read_output(
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
     try:
-        data = read_answer(path, WorkbookError, most_bytes=MAX_WORKBOOK_BYTES)
+        data = read_answer(path, WorkbookError, max_bytes=MAX_WORKBOOK_BYTES)
     except WorkbookError as error:
         return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
     if data is None:
@@ -308,7 +308,7 @@ EPISODE = "episode"
 """The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""How an episode ended whose agent answered that the task cannot be done."""
+"""The end of an episode in which the agent says that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 

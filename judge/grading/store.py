@@ -87,7 +87,7 @@ def kept_workbook(run: Path, digest: str) -> bytes | None:
     """
     for path in _workbook_places(run, digest):
         try:
-            data = read_regular(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES)
+            data = read_regular(path, StoreError, max_bytes=MAX_WORKBOOK_BYTES)
         except StoreError:
             continue
         if data and hashlib.sha256(data).hexdigest() == digest:
@@ -105,10 +105,10 @@ class TooLongError(StoreError):
     """Data was not written, because no command could read it again."""
 
 
-def too_long_to_read(path: Path, most_bytes: int) -> TooLongError:
+def too_long_to_read(path: Path, max_bytes: int) -> TooLongError:
     """Returns the error for data that is not written because no command could read it again."""
     return TooLongError(
-        f"{path}: the new content has more than {most_bytes // MIB} MiB, and no command would "
+        f"{path}: the new content has more than {max_bytes // MIB} MiB, and no command would "
         "read it",
         hint="It was not written; the earlier content is kept.",
     )
@@ -272,7 +272,7 @@ class RunDirectory(Closable):
     def read_document(self, name: str) -> dict[str, object] | None:
         """Reads a JSON file of the directory; None if there is no such file."""
         path = self.path / name
-        data = read_regular(path, StoreError, most_bytes=MAX_DOCUMENT_BYTES)
+        data = read_regular(path, StoreError, max_bytes=MAX_DOCUMENT_BYTES)
         if data is None:
             return None
         try:

@@ -262,7 +262,9 @@ async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO
         OSError: the file cannot be written.
     """
     if (encoding or "identity").strip().lower() != "identity":
-        raise BodyError(f"the file is packed as {str(encoding)[:40]!r}, which was not asked for")
+        raise BodyError(
+            f"the file is compressed with {str(encoding)[:40]!r}, which was not requested"
+        )
     file.seek(0)
     file.truncate()
     received = 0
@@ -304,7 +306,7 @@ def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True
     if name in {"identity", ""} or not body:
         return body
     if name not in _PACKED:
-        raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
+        raise BodyError(f"the reply is compressed with {name[:40]!r}, which was not requested")
     for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # with or without a header
         unpacker = zlib.decompressobj(window)
         with contextlib.suppress(zlib.error):

@@ -148,7 +148,7 @@ def _chunks(folder: Path) -> Iterator[Chunk]:
     splitter = TextSplitter.from_tiktoken_model(TOKENIZER_OF, CHUNK_TOKENS, OVERLAP_TOKENS)
     read = 0
     for path in _files(folder):
-        text = read_text(path, UsageError, most_bytes=_MAX_FILE_BYTES)
+        text = read_text(path, UsageError, max_bytes=_MAX_FILE_BYTES)
         read += len(text)
         if read > _MAX_BYTES:
             raise UsageError(f"{folder}: the documents have more than {_MAX_BYTES // MIB} MiB")

@@ -238,14 +238,14 @@ class PictureCapture:
 
     Attributes:
         folder: the folder in which programs work and save pictures.
-        most: maximum number of pictures after each program.
-        most_bytes: largest picture, in bytes.
+        max_pictures: how many pictures are kept after each program.
+        max_bytes: largest picture, in bytes.
         suffixes: suffixes of the names of pictures.
     """
 
     folder: str
-    most: int
-    most_bytes: int = 4 * MIB
+    max_pictures: int
+    max_bytes: int = 4 * MIB
     suffixes: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 
 
@@ -394,7 +394,7 @@ class SessionRunner:
 
 
 def _base64_of(path: Path) -> str:
-    data = read_regular(path, SuiteError, most_bytes=MAX_INPUT_BYTES)
+    data = read_regular(path, SuiteError, max_bytes=MAX_INPUT_BYTES)
     if data is None:
         raise SuiteError(
             f"{path}: the input file is missing",
@@ -441,12 +441,12 @@ def _execution_of_answer(
 def _pictures_of(listed: object, capture: PictureCapture) -> tuple[tuple[str, bytes], ...]:
     """Returns the pictures in an answer, within limits; a program may have forged the answer."""
     pictures: list[tuple[str, bytes]] = []
-    for entry in listed[: capture.most] if isinstance(listed, list) else ():
+    for entry in listed[: capture.max_pictures] if isinstance(listed, list) else ():
         name = entry.get("name") if isinstance(entry, dict) else None
         data = entry.get("data") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not isinstance(data, str):
             continue
-        if len(data) > capture.most_bytes * 2:
+        if len(data) > capture.max_bytes * 2:
             continue
         with contextlib.suppress(ValueError):
             pictures.append((visible(name[:_NAME_CHARS]), base64.b64decode(data, validate=True)))

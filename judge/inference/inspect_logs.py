@@ -155,15 +155,15 @@ def raw_samples(log: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     samples: list[dict[str, Any]] = []
     with _bad_log_is_an_error(log):
         if log.suffix == ".json":
-            data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
+            data = read_regular(log, SubmissionError, max_bytes=_MAX_JSON_BYTES)
             if data is None:
                 raise SubmissionError(f"{log}: cannot be read: no such file")
-            header = as_object(parse_json(data, most_values=_MAX_VALUES))
+            header = as_object(parse_json(data, max_values=_MAX_VALUES))
             samples = [as_object(sample) for sample in header.pop("samples", None) or []]
         else:
             with log.open("rb") as file:
                 for name, data in _members(file):
-                    document = parse_json(data, most_values=_MAX_VALUES)
+                    document = parse_json(data, max_values=_MAX_VALUES)
                     if name in _HEADERS:
                         header = as_object(document)
                     elif name.startswith(_SAMPLES):
@@ -337,16 +337,16 @@ def _documents(log: Path) -> Iterator[tuple[str, Any]]:
         zipfile.BadZipFile: the archive is damaged.
     """
     if log.suffix == ".json":
-        data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
+        data = read_regular(log, SubmissionError, max_bytes=_MAX_JSON_BYTES)
         if data is None:
             raise SubmissionError(f"{log}: cannot be read: no such file")
-        yield from _documents_of_json(as_object(parse_json(data, most_values=_MAX_VALUES)))
+        yield from _documents_of_json(as_object(parse_json(data, max_values=_MAX_VALUES)))
         return
     if not log.is_file():
         raise SubmissionError(f"{log}: cannot be read: no such file")
     with log.open("rb") as file:
         for name, data in _members(file):
-            document = parse_json(data, most_values=_MAX_VALUES)
+            document = parse_json(data, max_values=_MAX_VALUES)
             if name in _HEADERS:
                 yield name, _header(as_object(document))
             elif name.startswith(_SAMPLES):

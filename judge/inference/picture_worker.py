@@ -26,8 +26,8 @@ def opened(data: bytes, frame: dict[str, Any]) -> Any:
     Image.MAX_IMAGE_PIXELS = None  # the limit is checked below
     image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF"))
     width, height = image.size
-    if width * height > frame["most_pixels"]:
-        raise ValueError(f"{width} x {height} pixels; at most {frame['most_pixels']} are decoded")
+    if width * height > frame["max_pixels"]:
+        raise ValueError(f"{width} x {height} pixels; at most {frame['max_pixels']} are decoded")
     if frame["longest_side"] and image.format == "JPEG":
         image.draft("RGB", (frame["longest_side"], frame["longest_side"]))
     image.load()
@@ -58,27 +58,27 @@ def shrunk(image: Any, longest_side: int) -> Any:
     return image.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def encoded(image: Any, most_bytes: int | None, *, lossless: bool) -> bytes:
+def encoded(image: Any, max_bytes: int | None, *, lossless: bool) -> bytes:
     """Encodes a picture: as PNG if that fits, else as JPEG, degraded until it fits."""
     if lossless:
         buffer = io.BytesIO()
         image.save(buffer, "PNG")
-        if most_bytes is None or buffer.tell() <= most_bytes:
+        if max_bytes is None or buffer.tell() <= max_bytes:
             return buffer.getvalue()
     while True:
         for quality in QUALITIES:
             buffer = io.BytesIO()
             image.save(buffer, "JPEG", quality=quality)
-            if most_bytes is None or buffer.tell() <= most_bytes:
+            if max_bytes is None or buffer.tell() <= max_bytes:
                 return buffer.getvalue()
         if max(image.size) <= MIN_SIDE:
-            raise ValueError(f"no picture fits into {most_bytes} bytes")
+            raise ValueError(f"no picture fits into {max_bytes} bytes")
         image = shrunk(image, max(max(image.size) * 3 // 4, MIN_SIDE))
 
 
 def fitted(data: bytes, frame: dict[str, Any]) -> bytes:
     """Makes one picture fit the limits; returns the same bytes if it fits them already."""
-    side, most_bytes = frame["longest_side"], frame["most_bytes"]
+    side, max_bytes = frame["longest_side"], frame["max_bytes"]
     image = opened(data, frame)
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
@@ -86,12 +86,12 @@ def fitted(data: bytes, frame: dict[str, Any]) -> bytes:
         is_small = side is None or max(original.size) <= side
         is_taken = f"image/{(original.format or '').lower()}" in frame["types"]
         lossless = original.format != "JPEG" and (original.format != "WEBP" or not is_taken)
-    if is_taken and is_small and (most_bytes is None or len(data) <= most_bytes):
+    if is_taken and is_small and (max_bytes is None or len(data) <= max_bytes):
         return data
     image = flattened(image)
     if side is not None:
         image = shrunk(image, side)
-    return encoded(image, most_bytes, lossless=lossless)
+    return encoded(image, max_bytes, lossless=lossless)
 
 
 def stitched(pictures: list[bytes], frame: dict[str, Any]) -> bytes:
@@ -116,7 +116,7 @@ def stitched(pictures: list[bytes], frame: dict[str, Any]) -> bytes:
             sheet.paste(image, (left, top))
             left += width + gap
         top += height + gap
-    return encoded(shrunk(sheet, whole_side), frame["most_bytes"], lossless=True)
+    return encoded(shrunk(sheet, whole_side), frame["max_bytes"], lossless=True)
 
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:

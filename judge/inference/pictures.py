@@ -54,7 +54,7 @@ class PictureStore:
         Raises:
             SuiteError: the file does not exist, is too long, or is not a PNG, JPEG, WEBP or GIF.
         """
-        data = read_regular(path, SuiteError, most_bytes=MAX_PICTURE_BYTES)
+        data = read_regular(path, SuiteError, max_bytes=MAX_PICTURE_BYTES)
         if data is None:
             raise SuiteError(
                 f"{path}: the picture is missing",
@@ -97,7 +97,7 @@ class PictureStore:
             if media_type not in PICTURE_SUFFIXES:
                 raise StoreError(f"{media_type[:80]!r} is not a type of picture that is kept")
             path = self._made.path(sha256, PICTURE_SUFFIXES[media_type])
-        data = read_hashed(path, sha256, most_bytes=MAX_PICTURE_BYTES)
+        data = read_hashed(path, sha256, max_bytes=MAX_PICTURE_BYTES)
         if data is None:
             raise StoreError(
                 f"{path}: the picture {'was changed' if path.exists() else 'is missing'}",
@@ -152,19 +152,19 @@ class PictureLimits:
 
     Attributes:
         longest_side: longest side in pixels; None for no limit.
-        most_bytes: largest picture in bytes; None for no limit.
+        max_bytes: largest picture in bytes; None for no limit.
         stitch: whether several pictures are joined into one.
         types: accepted media types; pictures of other types are converted to PNG.
     """
 
     longest_side: int | None = None
-    most_bytes: int | None = None
+    max_bytes: int | None = None
     stitch: bool = False
     types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
         """Whether a picture certainly stays unchanged, as far as its undecoded data shows."""
-        is_unbounded = self.longest_side is None and self.most_bytes is None
+        is_unbounded = self.longest_side is None and self.max_bytes is None
         return is_unbounded and not self.stitch and picture.media_type in self.types
 
 
@@ -225,11 +225,11 @@ class PictureFitter:
                 for item in pictures
             ],
             "longest_side": fit.longest_side,
-            "most_bytes": fit.most_bytes,
+            "max_bytes": fit.max_bytes,
             "stitch": fit.stitch,
             "stitched_side": STITCHED_SIDE,
             "types": sorted(fit.types),
-            "most_pixels": MAX_PIXELS,
+            "max_pixels": MAX_PIXELS,
         }
         try:
             answer = json.loads(self._call(json.dumps(frame).encode()))

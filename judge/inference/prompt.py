@@ -90,7 +90,7 @@ def load_user_template(path: Path) -> Template:
 
 
 def _read_template(name: str, path: Path) -> Template:
-    text = read_text(path, UsageError, most_bytes=_MAX_TEMPLATE_BYTES)
+    text = read_text(path, UsageError, max_bytes=_MAX_TEMPLATE_BYTES)
     fields = len(_FIELD.findall(text))
     if fields > _MAX_FIELDS:
         # Every field may be filled with a whole preview or instruction.
@@ -424,6 +424,6 @@ def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: Conten
 
 
 def _text_of(path: Path, chars: int) -> str:
-    data = read_regular(path, SuiteError, most_bytes=_MAX_TEXT_BYTES) or b""
+    data = read_regular(path, SuiteError, max_bytes=_MAX_TEXT_BYTES) or b""
     text = data.decode("utf-8", "replace")
     return text if len(text) <= chars else f"{text[:chars]}\n[the rest is not shown]"

@@ -34,6 +34,7 @@ CELL_BYTES = 192
 """Size of a computed cell in memory: its position, its entry in a mapping, and a number."""
 
 FORMAT = 1
+"""Version of the format of entries; entries in another one are computed again."""
 
 DISK_LIMIT_BYTES = 256 * 1024 * 1024
 """Limit for all entries on disk, in bytes; a typical workbook's result takes about a kilobyte."""

@@ -459,7 +459,7 @@ class Constants:
         self._known: dict[str, Mapping[int, Sequence[int]] | None] = {}
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
-        """Whether a rectangle holds such a constant; True on a sheet that cannot be read."""
+        """Whether a rectangle holds one of the constants in question; True if it cannot be read."""
         if sheet not in self._known:
             self._known[sheet] = self._columns(sheet)
         columns = self._known[sheet]

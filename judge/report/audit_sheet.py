@@ -429,7 +429,7 @@ def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 def _read(path: Path) -> bytes:
-    data = read_regular(path, UsageError, most_bytes=_MAX_BYTES)
+    data = read_regular(path, UsageError, max_bytes=_MAX_BYTES)
     if data is None:
         raise UsageError(f"{path}: cannot be read: no such file")
     return data

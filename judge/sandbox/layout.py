@@ -18,6 +18,7 @@ ENGINES = "/opt/judge/engines"
 INTERPRETER = "/usr/bin/python3"
 PYTHON_FLAGS = ("-s", "-P")
 INODES = 16384
+"""How many files and folders a case may make in its folders in memory."""
 WARM_MODULES = ("openpyxl", "openpyxl.packaging.extended", "encodings.cp437", "numpy")
 """Modules that are imported before any solution arrives; openpyxl and zipfile import the second and
 third when they read a workbook. For further modules, see :func:`modules_to_warm`."""

@@ -52,7 +52,7 @@ from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.tables import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole, new_id
 from judge.suites.archive import ZipRefusedError, extract_zip
 from judge.suites.layouts import find_outputs
-from judge.suites.submissions import iterate_submissions
+from judge.suites.submissions import SubmissionReader
 from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
@@ -131,7 +131,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     per_task: dict[str, int] = {}
     errors: list[dict[str, Any]] = []
     with _as_problems(received.path):
-        for _, _, submission in iterate_submissions(received.path, suite):
+        for _, _, submission in SubmissionReader(received.path, suite):
             count += 1
             if submission.task_id not in tasks:
                 errors.append({"detail": f"task {submission.task_id} is not in this phase"})
@@ -219,7 +219,7 @@ def _unpack(received: ReceivedBody, inside: Path) -> None:
     """
     try:
         with received.path.open("rb") as file:
-            extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+            extract_zip(file, inside, max_bytes=MAX_UNPACKED_BYTES, max_members=MAX_MEMBERS)
     except (ZipRefusedError, zipfile.BadZipFile) as error:
         raise Problem("invalid", f"The archive is refused: {error}"[:_MAX_DETAIL_CHARS]) from error
     nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)
@@ -406,25 +406,14 @@ def submit(
                 return before, True
         _check_unchanged(transaction, admission)
         _check_quota(transaction, admission)
-        conditions = current_conditions(transaction, phase)
-        if conditions is None:
-            raise Problem(
-                "unavailable",
-                "No dispatcher has started yet, so it is not known how this would be judged.",
-                headers={"Retry-After": "15"},
-            )
+        conditions = _conditions_of(transaction, phase)
         submission = new_id("sub")
-        row = {
+        row = _row_of(checked, described) | {
             "id": submission,
             "account": admission.account,
             "made_by": viewer.account,
             "phase": phase["id"],
-            "kind": checked.kind,
-            "sha256": checked.body.sha256,
-            "bytes": checked.body.size,
-            "samples": checked.samples,
             "idempotency_key": key,
-            **asdict(described),
         }
         transaction.execute(_INSERT, row)
         judging = enqueue(
@@ -444,17 +433,31 @@ def submit(
             "links": {"self": f"/v1/submissions/{submission}"},
         }
         if key is not None:
-            transaction.execute(
-                sa.insert(t.idempotency).values(
-                    account=admission.account,
-                    key=key,
-                    request="POST /v1/submissions",
-                    sha256=fingerprint,
-                    status=202,
-                    response=answer,
-                )
-            )
+            _keep_answer(transaction, admission.account, key, fingerprint, answer)
     return answer, False
+
+
+def _conditions_of(transaction: Transaction, phase: dict[str, Any]) -> str:
+    """The digest of the conditions under which the submissions of a phase are judged now."""
+    conditions = current_conditions(transaction, phase)
+    if conditions is None:
+        raise Problem(
+            "unavailable",
+            "No dispatcher has started yet, so it is not known how this would be judged.",
+            headers={"Retry-After": "15"},
+        )
+    return conditions
+
+
+def _row_of(checked: Checked, described: SubmitterStatement) -> dict[str, Any]:
+    """What the submitter sent, as columns of the table of submissions."""
+    return {
+        "kind": checked.kind,
+        "sha256": checked.body.sha256,
+        "bytes": checked.body.size,
+        "samples": checked.samples,
+        **asdict(described),
+    }
 
 
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
@@ -640,6 +643,22 @@ def _replayed(
         raise Problem("key-reused")
     response: dict[str, Any] = row["response"]
     return response
+
+
+def _keep_answer(
+    transaction: Transaction, account: str, key: str, fingerprint: str, answer: Mapping[str, Any]
+) -> None:
+    """Keeps the answer to a request, for when it is repeated with the same key."""
+    transaction.execute(
+        sa.insert(t.idempotency).values(
+            account=account,
+            key=key,
+            request="POST /v1/submissions",
+            sha256=fingerprint,
+            status=202,
+            response=answer,
+        )
+    )
 
 
 def _known_key(account: str, key: str) -> sa.Select[Any]:

@@ -176,7 +176,7 @@ def _extract(archive: Path, scratch: Path) -> None:
     with ExitStack() as stack:
         file = stack.enter_context(archive.open("rb"))
         if file.read(len(MAGIC)) == MAGIC:
-            extract_zip(file, scratch, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+            extract_zip(file, scratch, max_bytes=MAX_UNPACKED_BYTES, max_members=MAX_MEMBERS)
             return
         file.seek(0)
         if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
@@ -347,14 +347,14 @@ class MemberNames:
         return None
 
 
-def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members: int) -> None:
+def extract_zip(file: BinaryIO, scratch: Path, *, max_bytes: int, max_members: int) -> None:
     """Unpacks plain files and folders; everything is checked before anything is written.
 
     Args:
         file: the archive.
         scratch: an empty folder.
-        most_bytes: how many bytes all members together may have.
-        most_members: how many members the archive may have.
+        max_bytes: how many bytes all members together may have.
+        max_members: how many members the archive may have.
 
     Raises:
         ZipRefusedError: the archive, or a member of it, cannot be trusted.
@@ -364,20 +364,20 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
     check_directory(file)
     try:
         with zipfile.ZipFile(file) as archive:
-            _extract_members(archive, scratch, most_bytes=most_bytes, most_members=most_members)
+            _extract_members(archive, scratch, max_bytes=max_bytes, max_members=max_members)
     except (ValueError, EOFError, NotImplementedError, struct.error, zlib.error) as error:
         # zipfile raises these for names that are not UTF-8, and for truncated data.
         raise zipfile.BadZipFile(str(error) or "it is cut") from error
 
 
 def _extract_members(
-    archive: zipfile.ZipFile, scratch: Path, *, most_bytes: int, most_members: int
+    archive: zipfile.ZipFile, scratch: Path, *, max_bytes: int, max_members: int
 ) -> None:
     members = archive.infolist()
-    if len(members) > most_members:
+    if len(members) > max_members:
         raise ZipRefusedError(f"it has {len(members):,} members")
     total = sum(member.file_size for member in members)
-    if total > most_bytes:
+    if total > max_bytes:
         raise ZipRefusedError(f"it unpacks to {total / 1024**3:.1f} GiB")
     names = MemberNames()
     for member in members:

@@ -173,7 +173,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
 
 
 def _records(path: Path) -> Iterator[Mapping[str, str]]:
-    text = read_text(path, SuiteError, most_bytes=64 * MIB)
+    text = read_text(path, SuiteError, max_bytes=64 * MIB)
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         names = reader.fieldnames or []

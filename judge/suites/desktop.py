@@ -455,7 +455,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
 
 
 def _plan(path: Path) -> str:
-    return read_text(path, SuiteError, most_bytes=_MAX_PLAN_BYTES).strip()
+    return read_text(path, SuiteError, max_bytes=_MAX_PLAN_BYTES).strip()
 
 
 # -- files ----------------------------------------------------------------------------------------

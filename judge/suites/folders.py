@@ -132,15 +132,13 @@ _RECORD = frozenset({"task_id", "raw_response", "stop_reason"})
 """Fields that a response recorded by IB-bench has in addition to its parsed reply."""
 
 
-def read_answer(
-    path: Path, error: type[JudgeError], *, most_bytes: int = MAX_BYTES
-) -> bytes | None:
+def read_answer(path: Path, error: type[JudgeError], *, max_bytes: int = MAX_BYTES) -> bytes | None:
     """Reads an answer, as the bytes that are judged.
 
     Args:
         path: a file, a folder, or an IB-bench response that names workbooks next to it.
         error: class of the error to raise.
-        most_bytes: size limit of each file.
+        max_bytes: size limit of each file.
 
     Returns:
         None if there is no such file.
@@ -153,7 +151,7 @@ def read_answer(
             return packed(files_below(path))
     except JudgeError as problem:
         raise error(problem.message) from problem
-    data = read_regular(path, error, most_bytes=most_bytes)
+    data = read_regular(path, error, max_bytes=max_bytes)
     if data is None or path.suffix != ".json":
         return data
     record = _record(data)
@@ -163,7 +161,7 @@ def read_answer(
     listed = record.get("output_files")
     for name in listed if isinstance(listed, list) else []:
         if isinstance(name, str) and is_plain_name(name):
-            content = read_regular(path.parent / name, error, most_bytes=most_bytes)
+            content = read_regular(path.parent / name, error, max_bytes=max_bytes)
             if content is not None:
                 files[name] = content
     return packed(files)

@@ -56,57 +56,80 @@ def load_submissions(
     Raises:
         SubmissionError: the file cannot be read or accepted; names every faulty line.
     """
-    return [submission for _, _, submission in iterate_submissions(path, suite, ids=ids)]
+    return [submission for _, _, submission in SubmissionReader(path, suite, ids=ids)]
 
 
-def iterate_submissions(
-    path: Path,
-    suite: Suite,
-    *,
-    ids: Collection[str] | None = None,
-    programs: bool = True,
-    left_out: list[str] | None = None,
-) -> Iterator[tuple[int, int, Submission]]:
-    """Yields the submissions of a file, each with the offset and the length of its line.
+class SubmissionReader:
+    """Reads the submissions of a file, when it is iterated over.
 
     Faults are raised after the last submission, so the caller must not use any submission before
-    all have been read. If ``programs`` is false, programs and their paths are left out, which saves
-    most of the time. Submissions of tasks that the suite lacks are a fault; if ``left_out`` is
-    given and a line answers a task of the suite, they are left out instead, and the ids of these
-    tasks are added to it.
+    all have been read.
+
+    Args:
+        path: the file.
+        suite: the suite that it answers.
+        ids: the tasks to read; None for all.
+        programs: if false, programs and their paths are left out, which saves most of the time.
+        leaves_out: whether submissions of tasks that the suite lacks are left out, if any line
+            answers a task of the suite; otherwise they are a fault.
+
+    Attributes:
+        left_out: the ids of the tasks whose submissions were left out; complete after the last one.
     """
-    task_ids = None if ids is None else {str(task_id) for task_id in ids}
-    reader = LineReader(suite, path.parent, task_ids, programs=programs)
-    faults: list[str] = []
-    empty = True
-    answers_a_task = False
-    for number, offset, length, line in _lines(path):
-        empty = False
-        try:
-            submission = reader.read(line, number)
-        except LineError as error:
-            faults.append(f"line {number}: {error}")
-            continue
-        if submission is None:
-            continue
-        if (first := reader.taken.line_of(submission.key)) is not None:
-            faults.append(
-                f"line {number}: task {submission.task_id}, sample {submission.sample} "
-                f"is on line {first} already"
-            )
-            continue
-        reader.taken.put(submission.key, number)
-        answers_a_task = True
-        yield offset, length, submission
-    if empty and not path.exists():
-        raise SubmissionError(f"{path}: cannot be read: no such file")
-    if empty:
-        raise SubmissionError(f"{path} is empty: it holds no solution")
-    _raise_faults(path, faults)
-    if left_out is None or not answers_a_task:
-        _raise_unknown(path, suite, reader.unknown)
-    else:
-        left_out.extend(reader.unknown)
+
+    def __init__(
+        self,
+        path: Path,
+        suite: Suite,
+        *,
+        ids: Collection[str] | None = None,
+        programs: bool = True,
+        leaves_out: bool = False,
+    ) -> None:
+        self._path = path
+        self._suite = suite
+        task_ids = None if ids is None else {str(task_id) for task_id in ids}
+        self._lines = LineReader(suite, path.parent, task_ids, programs=programs)
+        self._leaves_out = leaves_out
+        self.left_out: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[int, int, Submission]]:
+        """Yields each submission with the offset and the length of its line.
+
+        Raises:
+            SubmissionError: the file cannot be read or accepted; names every faulty line.
+        """
+        path, lines = self._path, self._lines
+        faults: list[str] = []
+        empty = True
+        answers_a_task = False
+        for number, offset, length, line in _lines(path):
+            empty = False
+            try:
+                submission = lines.read(line, number)
+            except LineError as error:
+                faults.append(f"line {number}: {error}")
+                continue
+            if submission is None:
+                continue
+            if (first := lines.taken.line_of(submission.key)) is not None:
+                faults.append(
+                    f"line {number}: task {submission.task_id}, sample {submission.sample} "
+                    f"is on line {first} already"
+                )
+                continue
+            lines.taken.put(submission.key, number)
+            answers_a_task = True
+            yield offset, length, submission
+        if empty and not path.exists():
+            raise SubmissionError(f"{path}: cannot be read: no such file")
+        if empty:
+            raise SubmissionError(f"{path} is empty: it holds no solution")
+        _raise_faults(path, faults)
+        if self._leaves_out and answers_a_task:
+            self.left_out.extend(lines.unknown)
+        else:
+            _raise_unknown(path, self._suite, lines.unknown)
 
 
 def read_submission(
@@ -119,7 +142,7 @@ def read_submission(
         suite: the suite that it answers.
         folder: the folder of the file.
         key: the task id and the sample of the submission.
-        programs: as for :func:`iterate_submissions`.
+        programs: as for :class:`SubmissionReader`.
 
     Raises:
         SubmissionError: the line has changed.
@@ -178,7 +201,7 @@ def submission_of_program(
     Raises:
         SubmissionError: the file cannot be read.
     """
-    code = read_text(program, SubmissionError, most_bytes=_MAX_PROGRAM_BYTES)
+    code = read_text(program, SubmissionError, max_bytes=_MAX_PROGRAM_BYTES)
     paths = solution_paths(task.question, code, suite_format)
     return Submission(
         task_id=task.id,
@@ -391,7 +414,7 @@ def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
     facts = SubmissionFacts()
     task_numbers, samples = array("I"), array("Q")
     offsets, lengths = array("Q"), array("I")
-    for offset, length, submission in iterate_submissions(path, suite, programs=False):
+    for offset, length, submission in SubmissionReader(path, suite, programs=False):
         task_numbers.append(numbers[submission.task_id])
         samples.append(submission.sample)
         offsets.append(offset)

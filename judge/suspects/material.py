@@ -66,7 +66,7 @@ class Output:
     def digest(self) -> str:
         """The hash of the workbook; empty if it cannot be read."""
         try:
-            data = read_regular(self.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+            data = read_regular(self.path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
         except WorkbookError:
             return ""
         return "" if data is None else sha256(data).hexdigest()
@@ -147,6 +147,26 @@ class Tools:
         """
         workbook = open_workbook(data) if isinstance(data, bytes) else data
         return self.recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Contradictions:
+    """Cells outside the answer in which a gold and its input differ.
+
+    Attributes:
+        changed: both have a constant, but not the same one.
+        added: the input's cell is blank, the gold's has a constant.
+        emptied: the input's cell has a constant, the gold's is blank.
+    """
+
+    changed: tuple[CellAddress, ...]
+    added: tuple[CellAddress, ...]
+    emptied: tuple[CellAddress, ...]
+
+    @property
+    def cells(self) -> frozenset[CellAddress]:
+        """All cells that differ."""
+        return frozenset((*self.changed, *self.added, *self.emptied))
 
 
 @dataclass
@@ -278,6 +298,21 @@ class CaseMaterial:
             ]
         return addresses
 
+    @functools.cached_property
+    def contradictions(self) -> Contradictions:
+        """The constants outside the answer in which the gold differs from the input."""
+        changed, added, emptied = [], [], []
+        for address in self.differences:
+            if self.gold.formula(address) is not None or self.input.formula(address) is not None:
+                continue
+            if self.gold.value(address) is None:
+                emptied.append(address)
+            elif self.input.value(address) is None:
+                added.append(address)
+            else:
+                changed.append(address)
+        return Contradictions(tuple(changed), tuple(added), tuple(emptied))
+
 
 @dataclass
 class TaskMaterial:
@@ -361,7 +396,7 @@ class ReadOutput:
 def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput | None:
     """Reads the answer in an output; None if it cannot be read."""
     try:
-        data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+        data = read_regular(output.path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
             return None
         book = Book(data)
@@ -435,7 +470,7 @@ def digest_of_file(path: Path) -> str | None:
 
 
 def _bytes(path: Path) -> bytes:
-    data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    data = read_regular(path, WorkbookError, max_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:
         raise SuiteError(f"{path}: cannot be read: no such file")
     return data

@@ -159,7 +159,7 @@ class Box(Closable):
             raise BoxError(message, str(answer.get("kind", "")))
         return answer, parts
 
-    def read(self, path: str, most_bytes: int = MAX_WORKBOOK_BYTES) -> BoxFile:
+    def read(self, path: str, max_bytes: int = MAX_WORKBOOK_BYTES) -> BoxFile:
         """Reads a file below the home folder.
 
         Raises:
@@ -167,7 +167,7 @@ class Box(Closable):
         """
         try:
             answer, parts = self.ask(
-                {"op": "read", "path": path, "most_bytes": most_bytes}, [], _FILES_S
+                {"op": "read", "path": path, "max_bytes": max_bytes}, [], _FILES_S
             )
         except BoxError as error:
             return BoxFile(None, error.message)
@@ -176,9 +176,9 @@ class Box(Closable):
             return BoxFile(parts[0])
         return BoxFile(None, _NO_FILE.get(status, status))
 
-    def hash(self, path: str, most_bytes: int = MAX_WORKBOOK_BYTES) -> str | None:
+    def hash(self, path: str, max_bytes: int = MAX_WORKBOOK_BYTES) -> str | None:
         """Returns the SHA-256 of a file; None if the file does not exist or is too long."""
-        header = {"op": "hash", "path": path, "most_bytes": most_bytes}
+        header = {"op": "hash", "path": path, "max_bytes": max_bytes}
         with contextlib.suppress(BoxError):
             answer, _ = self.ask(header, [], _FILES_S)
             digest = answer.get("sha256")

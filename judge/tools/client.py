@@ -475,7 +475,7 @@ class McpClient:
         if not line.strip():
             return None
         try:
-            message = parse_json(line, most_values=_MAX_VALUES)
+            message = parse_json(line, max_values=_MAX_VALUES)
         except MalformedError as error:
             if len(line) > MIB or b'"jsonrpc"' in line[:_HEAD_BYTES]:
                 raise ServerError("protocol", f"an answer cannot be read: {error}") from None

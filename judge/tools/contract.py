@@ -174,7 +174,7 @@ def repaired(
         kinds = _kinds(properties.get(name)) if isinstance(properties, Mapping) else set()
         if isinstance(value, str) and "string" not in kinds:
             with contextlib.suppress(MalformedError):
-                document = parse_json(value, most_values=MAX_ITEMS * 10)
+                document = parse_json(value, max_values=MAX_ITEMS * 10)
                 kind = "array" if isinstance(document, list) else "object"
                 if kind in kinds and isinstance(document, _TYPES[kind]):
                     changed[name] = document
@@ -230,10 +230,10 @@ def _check(named: str, schema: Mapping[str, Any], value: object) -> None:
             _check(f"{name!r} in {named}", schema["properties"][name], member)
 
 
-def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:
-    """Shortens text to about ``most`` characters, with a note in place of the middle."""
-    if len(text) <= most:
+def shortened(text: str, max_chars: int = MAX_RESULT_CHARS) -> str:
+    """Shortens text to about ``max_chars`` characters, with a note in place of the middle."""
+    if len(text) <= max_chars:
         return text
-    half = most // 2
+    half = max_chars // 2
     left_out = len(text) - 2 * half
     return f"{text[:half]}\n… {left_out:,} characters are left out …\n{text[-half:]}"

@@ -119,7 +119,7 @@ def read_definitions(run: Path, sha256: str) -> list[dict[str, Any]] | None:
         StoreError: the definitions cannot be read.
     """
     data = read_regular(
-        run / TOOLS_FOLDER / f"{sha256}.json", StoreError, most_bytes=_MAX_DEFINITIONS_BYTES
+        run / TOOLS_FOLDER / f"{sha256}.json", StoreError, max_bytes=_MAX_DEFINITIONS_BYTES
     )
     if data is None or hashlib.sha256(data).hexdigest() != sha256:
         return None

@@ -87,7 +87,7 @@ class ToolServer:
     def answer(self, line: bytes) -> dict[str, Any] | None:
         """Returns the answer to a message; None if it is a notification or an answer."""
         try:
-            message = parse_json(line, most_values=_MAX_VALUES)
+            message = parse_json(line, max_values=_MAX_VALUES)
         except MalformedError as error:
             return _error(None, _BROKEN, str(error))
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

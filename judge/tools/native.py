@@ -37,8 +37,8 @@ _PATH = {"type": "string", "description": "A workbook [the output if it exists, 
 _AREA = re.compile(r"\$?([A-Za-z]{1,3}\$?\d{1,7})(?::\$?([A-Za-z]{1,3}\$?\d{1,7}))?")
 _PICTURES = {
     "folder": HOME,
-    "most": 4,
-    "most_bytes": 4 * 1024 * 1024,
+    "max_pictures": 4,
+    "max_bytes": 4 * 1024 * 1024,
     "suffixes": [".png", ".jpg", ".jpeg", ".webp", ".gif"],
 }
 
@@ -292,7 +292,7 @@ def _render(context: NativeContext, arguments: Mapping[str, Any]) -> ToolOutcome
         "sheet": sheet,
         "area": area,
         "limit_s": limit_s,
-        "most_bytes": MAX_DRAWN_BYTES,
+        "max_bytes": MAX_DRAWN_BYTES,
     }
     try:
         _, parts = context.boxes.at(AGENT_ROOT).ask(header, [], limit_s + 10)

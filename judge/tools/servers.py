@@ -452,7 +452,7 @@ def _note_name(name: str, python: str, digest: str) -> None:
 
 
 def _digests(name: str) -> dict[str, str]:
-    data = read_regular(_names_folder() / f"{name}.json", SandboxError, most_bytes=MIB)
+    data = read_regular(_names_folder() / f"{name}.json", SandboxError, max_bytes=MIB)
     with contextlib.suppress(MalformedError):
         document = parse_json(data or b"{}")
         if isinstance(document, dict):

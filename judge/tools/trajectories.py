@@ -125,11 +125,11 @@ def read_trajectory(path: Path) -> Trajectory:
 
 def _document(path: Path) -> Object:
     """Returns the JSON object in a file; an empty one if the document is not an object."""
-    data = read_regular(path, SubmissionError, most_bytes=_MAX_BYTES)
+    data = read_regular(path, SubmissionError, max_bytes=_MAX_BYTES)
     if data is None:
         raise SubmissionError(f"{path}: no such file")
     try:
-        document = parse_json(data, most_values=_MAX_VALUES)
+        document = parse_json(data, max_values=_MAX_VALUES)
     except MalformedError as error:
         raise SubmissionError(f"{path}: {error}") from error
     return document if isinstance(document, dict) else {}
@@ -294,7 +294,7 @@ class _Pictures:
         path = self._folder / name
         inside = name and not Path(name).is_absolute() and ".." not in Path(name).parts
         try:
-            data = read_regular(path, StoreError, most_bytes=_MAX_PICTURE_BYTES) if inside else None
+            data = read_regular(path, StoreError, max_bytes=_MAX_PICTURE_BYTES) if inside else None
         except StoreError:
             return
         if data is not None and image_type(data) in PICTURE_SUFFIXES:
@@ -524,8 +524,17 @@ def write_trajectory(
         attempt=0,
         imported=trajectory.format,
     )
+    end = _end_of(trajectory, output, changed=changed)
+    with ToolEpisodeWriter(run, head) as writer:
+        for turn in trajectory.turns:
+            writer.append(turn)
+        writer.append(end)
+        return ToolEpisode(writer.path, head, trajectory.turns, end)
+
+
+def _end_of(trajectory: Trajectory, output: bytes | None, *, changed: bool) -> ToolEpisodeEnd:
     calls = [call for turn in trajectory.turns for call in turn["calls"]]
-    end = ToolEpisodeEnd(
+    return ToolEpisodeEnd(
         line="end",
         ended=trajectory.ended or "",
         turns=len(trajectory.turns),
@@ -540,11 +549,6 @@ def write_trajectory(
         changed=changed,
         problem="" if output is not None else "the agent left no workbook",
     )
-    with ToolEpisodeWriter(run, head) as writer:
-        for turn in trajectory.turns:
-            writer.append(turn)
-        writer.append(end)
-        return ToolEpisode(writer.path, head, trajectory.turns, end)
 
 
 # -- fields ---------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Calculator(Protocol):
 
 
 class WorkbookStore(Protocol):
-    """Reads and writes workbooks for tools; :class:`judge.tools.folder.ToolFolder` does."""
+    """Reads and writes workbooks for tools; see :class:`judge.tools.folder.ToolFolder`."""
 
     read_only: bool
 

@@ -93,12 +93,12 @@ class Entry(NamedTuple):
     record: int
 
 
-def read_entries(data: bytes, *, most: int) -> list[Entry]:
+def read_entries(data: bytes, *, max_entries: int) -> list[Entry]:
     """The entries of an archive, in the order of its directory.
 
     Args:
         data: the file.
-        most: how many entries there may be.
+        max_entries: how many entries there may be.
 
     Raises:
         WorkbookError: the file is not an archive, is broken, has too many entries, has an entry
@@ -110,8 +110,8 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
     _refuse_other_formats(data)
     try:
         count, size, offset = _directory(data)
-        if count > most:
-            raise WorkbookError(f"the archive has more than {most:,} entries")
+        if count > max_entries:
+            raise WorkbookError(f"the archive has more than {max_entries:,} entries")
         entries = _entries(data, count, offset, size)
         _check_names(entries)
         _check_places(data, entries, offset)
@@ -431,7 +431,8 @@ class Package:
                 f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
             )
         self._entries = {
-            read_entry.name: read_entry for read_entry in read_entries(data, most=limits.entries)
+            read_entry.name: read_entry
+            for read_entry in read_entries(data, max_entries=limits.entries)
         }
         for entry in self._entries.values():
             _check_size(entry, limits)

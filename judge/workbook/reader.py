@@ -63,7 +63,7 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
                 f"{source}: the file has {size:,} bytes, "
                 f"more than {limits.file_bytes:,} are not read"
             )
-        data = read_regular(source, WorkbookError, most_bytes=limits.file_bytes) or b""
+        data = read_regular(source, WorkbookError, max_bytes=limits.file_bytes) or b""
     except OSError as error:
         raise WorkbookError(f"{source}: {error.strerror or error}") from error
     try:

@@ -67,7 +67,7 @@ def read_tree(
     part: str,
     *,
     text: bool = False,
-    most: int | None = None,
+    max_elements: int | None = None,
     names: Names = SHEET_NAMES,
 ) -> Element:
     """A whole part as a tree; its elements count as cells towards the workbook's limits.
@@ -76,7 +76,7 @@ def read_tree(
         package: the workbook.
         part: name of the part.
         text: whether to keep the text of elements.
-        most: how many elements the part may have; None for the limit of the workbook.
+        max_elements: how many elements the part may have; None for the limit of the workbook.
         names: gives elements and attributes their short names.
 
     Raises:
@@ -90,8 +90,8 @@ def read_tree(
         nonlocal count
         count += 1
         package.budget.take_cells(1)
-        if most is not None and count > most:
-            raise WorkbookError(f"{part} has more than {most:,} elements")
+        if max_elements is not None and count > max_elements:
+            raise WorkbookError(f"{part} has more than {max_elements:,} elements")
         element = Element(tag, attributes)
         path[-1].children.append(element)
         path.append(element)
@@ -114,18 +114,18 @@ class TreeListener:
     Args:
         package: the workbook; its limits apply.
         part: name of the worksheet's part.
-        most: how many elements there may be around the rows.
+        max_elements: how many elements there may be around the rows.
 
     Attributes:
         root: the element of the worksheet; its children are the elements around the rows.
     """
 
-    def __init__(self, package: Package, part: str, most: int) -> None:
+    def __init__(self, package: Package, part: str, max_elements: int) -> None:
         self.root = Element("worksheet")
         self._path = [self.root]
         self._budget = package.budget
         self._part = part
-        self._left = most
+        self._left = max_elements
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Called when an element begins."""

@@ -30,9 +30,9 @@ path = sys.argv[1]
 def tell():
     # ru_maxrss would include the memory of the process that started this one.
     with open("/proc/self/status") as status:
-        most_kib = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+        max_kib = next(line.split()[1] for line in status if line.startswith("VmHWM"))
     with open(path, "w") as file:
-        json.dump({"pid": os.getpid(), "most_bytes": int(most_kib) * 1024}, file)
+        json.dump({"pid": os.getpid(), "max_bytes": int(max_kib) * 1024}, file)
 
 atexit.register(tell)
 main(sys.argv[2:])
@@ -73,8 +73,8 @@ def test_hostile_workers_are_left_out_and_the_honest_one_judges(
         verdicts = Counter(each["verdict"] for each in case_records(store).values())
     assert verdicts == {"AC": 3, "RE": 9 * len(hostile.WAYS)}
     client = json.loads((tmp_path / "client.json").read_text())
-    figures(f"hostile workers: the client took {client['most_bytes'] // MIB} MiB")
-    assert client["most_bytes"] < 1200 * MIB
+    figures(f"hostile workers: the client took {client['max_bytes'] // MIB} MiB")
+    assert client["max_bytes"] < 1200 * MIB
     # Workers themselves, and their scheduler, may unpickle what they like: they say who they are.
     assert not list(tmp_path.glob(f"executed-*-{client['pid']}"))
 

@@ -135,8 +135,8 @@ def show_window(
     Returns:
         ``rows``: the shown text of each row; ``raw``: the text to edit, by cell address, if it
         differs; ``styles``, ``merges``, ``answer`` and ``marked`` by addresses of the whole sheet;
-        ``first_row``, ``first_column``, ``last_row`` and ``last_column``; ``most_rows`` and
-        ``most_columns``: the largest part that is shown at a time.
+        ``first_row``, ``first_column``, ``last_row`` and ``last_column``; ``max_rows`` and
+        ``max_columns``: the largest part that is shown at a time.
 
     Raises:
         WorkbookError: the sheet is missing, broken or over a limit.
@@ -150,8 +150,8 @@ def show_window(
         "first_column": window.min_column,
         "last_row": last.max_row,
         "last_column": last.max_column,
-        "most_rows": MAX_ROWS,
-        "most_columns": MAX_COLUMNS,
+        "max_rows": MAX_ROWS,
+        "max_columns": MAX_COLUMNS,
         **_shown_cells(workbook, area),
         "merges": [str(merge) for merge in tail.merges if _inside(merge, window)],
         "answer": [str(part) for part in _parts(answer, sheet, window)],

@@ -292,8 +292,8 @@ class SheetCells:
     @property
     def table_size(self) -> tuple[int, int]:
         """How many rows and columns the table at A1 has, as the published functions measure it."""
-        (rows, columns), (most_rows, most_columns) = self.ends, self.used_size
-        return min(rows, most_rows), min(columns, most_columns)
+        (rows, columns), (max_rows, max_columns) = self.ends, self.used_size
+        return min(rows, max_rows), min(columns, max_columns)
 
     # -- what is shown ---------------------------------------------------------------------------
 

@@ -426,7 +426,7 @@ def finding_of_items(
     ]
     units = sum(entry.judged is Judged.DETERMINISTIC for entry in items)
     differences = [_difference(entry, number) for number, entry in failing]
-    found = finding_of(differences, units=units, most_kept=rules.max_differences)
+    found = finding_of(differences, units=units, max_kept=rules.max_differences)
     record = {**found.record, **_record(items, options, reading)}
     undecided = bool(failing) and all(entry.outcome.undecided for _, entry in failing)
     return replace(found, record=record, undecided=undecided)  # type: ignore[arg-type]

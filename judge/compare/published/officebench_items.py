@@ -118,9 +118,6 @@ def _texts_of(value: CellValue) -> set[str]:
     return texts
 
 
-Fits = Callable[[CellValue], bool]
-
-
 def _matches(arguments: Arguments) -> list[tuple[int, int, Mapping[str, object]]]:
     listed = arguments.get("matches")
     return [

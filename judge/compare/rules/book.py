@@ -171,7 +171,7 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
     except OSError:
         return {}
     for path in listed[:_MAX_FILES]:
-        data = read_regular(path, WorkbookError, most_bytes=_MAX_BYTES) or b""
+        data = read_regular(path, WorkbookError, max_bytes=_MAX_BYTES) or b""
         lines = _lines(data)
         if lines is not None:
             prints[path.stem[len(start) :]] = lines

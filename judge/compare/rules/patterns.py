@@ -65,11 +65,11 @@ class Steps:
     """Counts the steps of several searches, which share one limit.
 
     Args:
-        most: how many states the searches may visit in total.
+        max_steps: how many states the searches may visit in total.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = self.left = most
+    def __init__(self, max_steps: int) -> None:
+        self.max_steps = self.left = max_steps
 
     def take(self, count: int = 1) -> None:
         """Counts visited states.
@@ -79,7 +79,7 @@ class Steps:
         """
         self.left -= count
         if self.left < 0:
-            raise PatternError(f"searching takes more than {self.most} steps")
+            raise PatternError(f"searching takes more than {self.max_steps} steps")
 
 
 def search(pattern: str, text: str, flags: int = 0, steps: Steps | None = None) -> bool:

@@ -366,7 +366,7 @@ def _compare(
             )
         )
     return finding_of(
-        differences, units=len(_variables(task)), notes=notes, most_kept=rules.max_differences
+        differences, units=len(_variables(task)), notes=notes, max_kept=rules.max_differences
     )
 
 

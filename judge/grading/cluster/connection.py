@@ -62,7 +62,7 @@ MAX_STRUCTURE_BYTES = 8 * MIB
 _MAX_PARTS = 100_000
 _MAX_HEAD_BYTES = 64 * 1024
 _NOT_READ = "not read: it is not plain bytes"
-"""Replaces a part that is not needed, so that the rest of its message can be read."""
+"""Stands for a part of a message that is not needed, so that the other parts can be read."""
 
 _BIN = {b"\xc4": 1, b"\xc5": 2, b"\xc6": 4}
 """First byte of a byte string in msgpack -> number of bytes of the length that follows."""
@@ -195,7 +195,7 @@ _RUNNING = frozenset({"executing", "long-running"})
 
 
 class JudgePlugin(WorkerPlugin):
-    """Opens sandbox and engines on a worker, and ends tasks for which no client waits any more.
+    """Opens sandbox and engines on a worker; ends tasks for which no client waits any more.
 
     A task that was cancelled, or whose client is gone, continues in its thread as if nothing had
     happened; only the worker's own record of the task shows that it is no longer wanted.
@@ -212,7 +212,7 @@ class JudgePlugin(WorkerPlugin):
         self._recipe = recipe
 
     def setup(self, worker: Any) -> None:
-        """Starts threads that open sandbox and engines, and that watch tasks.
+        """Starts threads that open the sandbox and the engines, and that watch tasks.
 
         Meanwhile, the worker can already introduce itself.
         """
@@ -324,7 +324,7 @@ class Connection:
         return Connection(self._client, self._address, clock=self._clock, turns=self._turns)
 
     def prepare(self, recipe: WorkerRecipe) -> None:
-        """Makes every worker open sandbox and engines, including workers that join later."""
+        """Makes all workers open the sandbox and the engines, those that join later too."""
         with self._calling():
             self._client.register_plugin(JudgePlugin(pickle.dumps(recipe)), name=NAME)
 

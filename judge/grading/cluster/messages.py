@@ -179,7 +179,7 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     requested = sum(len(work.cases) if isinstance(work, Job) else 1 for work in request)
     (size,) = _HEAD.unpack_from(data)
     start = _HEAD.size + size
-    head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * requested)
+    head = parse_json(data[_HEAD.size : start], max_values=16 + 5 * requested)
     fields = checked(as_object(head), ReplyHead)
     if not 0 <= fields["seconds"] < _MAX_SECONDS:
         raise MalformedError("a duration that is impossible")
@@ -224,7 +224,7 @@ def _judged(work: Job | Check, position: int, text: bytes) -> JudgedCase:
     if len(text) > MAX_LINE_BYTES:
         raise MalformedError(f"a record of more than {MAX_LINE_BYTES // MIB} MiB")
     requested = work.cases[position]
-    document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
+    document = as_object(parse_json(text, max_values=MAX_LINE_VALUES))
     record = declared_only(case_record(document), CaseRecord)
     case = (record["task"], record["sample"], record["case"])
     keys = (record.get("run_key"), record.get("comparison_key"))
@@ -238,7 +238,7 @@ def _judged(work: Job | Check, position: int, text: bytes) -> JudgedCase:
 def _checked(work: Job | Check, text: bytes) -> CaseCheck:
     if not isinstance(work, Check):
         raise MalformedError("a check that was not requested")
-    document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
+    document = as_object(parse_json(text, max_values=MAX_LINE_VALUES))
     check = checked(document, CaseCheck)
     if (check.task_id, check.case) != (work.task.id, work.case.number):
         raise MalformedError("a check of another case")
@@ -268,7 +268,7 @@ class Identity:
         """Returns the identity of this process.
 
         Args:
-            settings: the settings with open sandbox and engines.
+            settings: the settings, with the sandbox and the engines open.
             suite: digest of the suite.
         """
         image = "" if settings.sandbox is None else settings.sandbox.info.image

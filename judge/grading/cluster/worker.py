@@ -1,4 +1,4 @@
-"""A worker of a cluster: it opens sandbox and engines once, and answers requests with them."""
+"""A worker of a cluster: opens the sandbox and the engines once, and answers requests with them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WorkerResources:
     """The sandbox and engines of this process, opened for one recipe at a time.
 
     Args:
-        open_recipe: opens sandbox and engines.
+        open_recipe: opens the sandbox and the engines.
     """
 
     def __init__(

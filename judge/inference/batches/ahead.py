@@ -241,7 +241,7 @@ class Result:
 def read_result(line: bytes) -> Result | None:
     """Reads a line of results; returns None if it does not name its request."""
     try:
-        record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
+        record = as_object(parse_json(line, max_values=MAX_LINE_VALUES))
     except MalformedError:
         return None
     custom_id, response = record.get("custom_id"), record.get("response")

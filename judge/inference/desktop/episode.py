@@ -260,7 +260,7 @@ def table_of(mode: DesktopMode, observation: Observation) -> TreeTable:
     return mode.setting.form.table(
         observation,
         as_published=mode.options.as_published,
-        most_tokens=mode.setting.tree_tokens,
+        max_tokens=mode.setting.tree_tokens,
         tokens_of=estimate_tokens,
     )
 

@@ -151,7 +151,7 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     home = f"{HOME}/{PurePosixPath(folder).name}" if folder else HOME
     files: dict[str, bytes] = {}
     for file in case.files:
-        data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
+        data = read_regular(file.path, SuiteError, max_bytes=MAX_FILE_BYTES)
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
         files[f"{home}/{file.path.name}"] = data

@@ -67,7 +67,8 @@ class ReadCall:
         """Returns the call as it is sent back; servers parse the arguments of earlier calls again.
 
         Args:
-            as_received: whether valid arguments are sent back exactly as received, as published.
+            as_received: whether valid arguments are sent back exactly as received, as the published
+                code does.
         """
         name = self.call.name if _ID.fullmatch(self.call.name) else "unknown"
         arguments = dump_json(self.arguments) if self.arguments is not None else "{}"
@@ -107,7 +108,7 @@ def arguments_of(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        document = parse_json(text, most_values=_MAX_VALUES)
+        document = parse_json(text, max_values=_MAX_VALUES)
     except MalformedError as error:
         raise ToolFaultError(f"the arguments are {error}: {text[:_FAULT_CHARS]!r}") from None
     if not isinstance(document, dict):
@@ -120,7 +121,7 @@ def text_calls_in(text: str) -> list[ToolCall]:
     calls = []
     for match in list(_TEXT_CALL.finditer(text))[:_MAX_TEXT_CALLS]:
         try:
-            document = parse_json(match[1], most_values=_MAX_VALUES)
+            document = parse_json(match[1], max_values=_MAX_VALUES)
         except MalformedError:
             continue
         name, arguments = document.get("name"), document.get("arguments", {})
@@ -134,14 +135,14 @@ def looks_like_calls(text: str) -> bool:
     return bool(_TEXT_CALL.search(text)) or "[TOOL_CALLS]" in text or "<function=" in text
 
 
-def is_cut(reply: ChatReply, most_tokens: object) -> bool:
+def is_cut(reply: ChatReply, max_tokens: object) -> bool:
     """Whether a reply was cut off, even if the server gives another reason for its end.
 
     Args:
         reply: the reply.
-        most_tokens: ``max_tokens`` of the request.
+        max_tokens: its largest number of tokens, as it was requested.
     """
     if reply.is_truncated:
         return True
     used = reply.completion_tokens
-    return isinstance(most_tokens, int) and used is not None and used >= most_tokens
+    return isinstance(max_tokens, int) and used is not None and used >= max_tokens

@@ -159,7 +159,7 @@ class ToolEnvironment(Environment):
         client: the client that asks the model; its records have tokens and cost.
         threads: threads for blocking work.
         program: runs a submitted program; None if a workbook is the answer.
-        most_tokens: ``max_tokens`` of each request.
+        max_tokens: ``max_tokens`` of each request.
         before: the collected workbook at the beginning; None if it does not exist yet.
         clock: returns the time in seconds.
     """
@@ -180,7 +180,7 @@ class ToolEnvironment(Environment):
         client: TaskClient,
         threads: Executor,
         program: Callable[[str], Execution] | None = None,
-        most_tokens: int | None = None,
+        max_tokens: int | None = None,
         before: bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -188,7 +188,7 @@ class ToolEnvironment(Environment):
         super().__init__(conversation, mode.setting.rounds + extra, threads)
         self._mode, self._tools, self._case = mode, tools, case
         self._writer, self._store, self._pictures = writer, store, pictures
-        self._client, self._program, self._most_tokens = client, program, most_tokens
+        self._client, self._program, self._max_tokens = client, program, max_tokens
         self._clock = clock
         self._started = clock()
         self._asked = self._started
@@ -301,7 +301,7 @@ class ToolEnvironment(Environment):
         if number > setting.rounds:
             self._keep(reply, [], "", began, cut=reply.is_truncated)
             return "turns"
-        cut = is_cut(reply, self._most_tokens)
+        cut = is_cut(reply, self._max_tokens)
         received = list(reply.calls)
         if not received and setting.text_calls:
             received = text_calls_in(reply.text)

@@ -320,7 +320,7 @@ def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolT
     opened, collected = tool_paths(question, case)
     files: dict[str, bytes] = {}
     for file in case.files:
-        data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
+        data = read_regular(file.path, SuiteError, max_bytes=MAX_FILE_BYTES)
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
         files[f"{HOME}/in/{file.path.name}"] = data

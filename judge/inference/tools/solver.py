@@ -186,7 +186,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                     client=client,
                     threads=self._threads,
                     program=self._program(question, case),
-                    most_tokens=plan.request_params.get("max_tokens"),
+                    max_tokens=plan.request_params.get("max_tokens"),
                     before=task.files.get(task.collected),
                 )
                 await converse(episode, asking(client, case))

@@ -103,7 +103,7 @@ class FilmStudio:
             "picture": base64.b64encode(picture).decode("ascii"),
             "side": _SIDE,
             "quality": _QUALITY,
-            "most_pixels": _MAX_PIXELS,
+            "max_pixels": _MAX_PIXELS,
         }
         try:
             image = self._call(frame, _TIMEOUT_S)
@@ -132,7 +132,7 @@ class FilmStudio:
             raise StoreError(f"{episode.path}: has no turn, so there is nothing to show")
         for frame in _frames(episode, files, verdict):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
-        end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
+        end = {"do": "finish", "form": form, "max_bytes": MAX_FILM_BYTES}
         image = self._call(end, _FINISH_TIMEOUT_S)
         if image_type(image) != f"image/{form}":
             raise StoreError(f"{episode.path}: the result is not a {form.upper()} picture")
@@ -188,7 +188,7 @@ def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dic
             "picture": None if picture is None else base64.b64encode(picture).decode("ascii"),
             "width": _WIDTH,
             "height": _HEIGHT,
-            "most_pixels": _MAX_PIXELS,
+            "max_pixels": _MAX_PIXELS,
             "marks": [asdict(mark) for mark in marks[:_MAX_MARKS]],
             "lines": [_line(line) for line in lines],
             "ms": _END_MS if is_last else _TURN_MS,

@@ -25,22 +25,22 @@ _FONTS: dict[tuple[str, int], Any] = {}
 _FILM: list[tuple[Any, int]] = []
 
 
-def opened(data: bytes, most_pixels: int) -> Any:
+def opened(data: bytes, max_pixels: int) -> Any:
     """Decodes a picture into three channels, after checking its size."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     Image.MAX_IMAGE_PIXELS = None  # the limit below replaces it
     image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF"))
     width, height = image.size
-    if width * height > most_pixels:
-        raise ValueError(f"{width} x {height} pixels; at most {most_pixels} are decoded")
+    if width * height > max_pixels:
+        raise ValueError(f"{width} x {height} pixels; at most {max_pixels} are decoded")
     image.load()
     return image.convert("RGB")
 
 
 def smaller(frame: dict[str, Any]) -> bytes:
     """Encodes a picture as WebP."""
-    image = shrunk(opened(base64.b64decode(frame["picture"]), frame["most_pixels"]), frame["side"])
+    image = shrunk(opened(base64.b64decode(frame["picture"]), frame["max_pixels"]), frame["side"])
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", quality=frame["quality"], method=4)
     return buffer.getvalue()
@@ -72,7 +72,7 @@ def add_turn(frame: dict[str, Any]) -> None:
         whole = Image.new("RGB", (width, height), PAPER)
         scale = 1.0
     else:
-        image = opened(base64.b64decode(frame["picture"]), frame["most_pixels"])
+        image = opened(base64.b64decode(frame["picture"]), frame["max_pixels"])
         scale = min(width / image.width, height / image.height)
         size = max(round(image.width * scale), 1), max(round(image.height * scale), 1)
         whole = Image.new("RGB", (width, height), PAPER)
@@ -164,10 +164,10 @@ def finished(frame: dict[str, Any]) -> bytes:
     while True:
         data = encoded(pictures, times, frame["form"])
         longest = max(pictures[0].size)
-        if len(data) <= frame["most_bytes"]:
+        if len(data) <= frame["max_bytes"]:
             return data
         if longest <= MIN_SIDE:
-            raise ValueError(f"it does not fit into {frame['most_bytes']} bytes")
+            raise ValueError(f"it does not fit into {frame['max_bytes']} bytes")
         pictures = [shrunk(picture, max(longest * 3 // 4, MIN_SIDE)) for picture in pictures]
 
 

@@ -119,14 +119,14 @@ class PictureShelf:
             return None
         return base64.b64encode(data).decode("ascii")
 
-    def within(self, most_bytes: int, shrink: Shrink | None = None) -> dict[str, str]:
+    def within(self, max_bytes: int, shrink: Shrink | None = None) -> dict[str, str]:
         """The registered pictures that fit into a number of bytes.
 
         Inputs and pictures of conversations come first, smallest first; then the screenshots of
         episodes, by rank and in the order of their turns.
 
         Args:
-            most_bytes: total size of all pictures as base64.
+            max_bytes: total size of all pictures as base64.
             shrink: makes screenshots smaller; used if they do not all fit in full size.
 
         Returns:
@@ -139,23 +139,23 @@ class PictureShelf:
         }
         others = sorted(sizes.keys() - self._turns, key=lambda digest: (sizes[digest], digest))
         turns = sorted((size for size in sizes if size in self._turns), key=self._turns.__getitem__)
-        taken = self._taken(others, most_bytes, self.text_of)
-        left = most_bytes - sum(map(len, taken.values()))
+        taken = self._taken(others, max_bytes, self.text_of)
+        left = max_bytes - sum(map(len, taken.values()))
         are_many = sum(-(-sizes[turn] // 3) * 4 for turn in turns) > left
         read = self.text_of if shrink is None or not are_many else self._shrunk(shrink)
         return dict(sorted((taken | self._taken(turns, left, read)).items()))
 
     def _taken(
-        self, digests: Iterable[str], most_bytes: int, read: Callable[[str], str | None]
+        self, digests: Iterable[str], max_bytes: int, read: Callable[[str], str | None]
     ) -> dict[str, str]:
         """The pictures that fit, in their order."""
         taken: dict[str, str] = {}
         misses = 0
         for digest in digests:
             text = read(digest) if misses < _MAX_MISSES else None
-            if text is not None and len(text) <= most_bytes:
+            if text is not None and len(text) <= max_bytes:
                 taken[digest] = text
-                most_bytes -= len(text)
+                max_bytes -= len(text)
             elif text is not None:
                 misses += 1
         return taken
@@ -170,7 +170,7 @@ class PictureShelf:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            data = read_regular(path, StoreError, most_bytes=MAX_PICTURE_BYTES)
+            data = read_regular(path, StoreError, max_bytes=MAX_PICTURE_BYTES)
         except StoreError as error:
             return {"problem": error.message.removeprefix(f"{path}: ")}
         if data is None:

@@ -41,7 +41,7 @@ from judge.sandbox.pool import Pool
 from judge.sandbox.roots import root_named
 
 _NAME = "bubblewrap"
-_USER = 1000
+_USER = 1000  # id of the user who runs solutions, inside the sandbox
 _GROUPS_INSIDE = "/run/judge/groups"
 _WARDEN_CAPABILITIES = (
     "CAP_SYS_ADMIN",  # to make the namespaces and mounts of a case
@@ -53,10 +53,10 @@ _WARDEN_CAPABILITIES = (
     "CAP_DAC_OVERRIDE",
 )
 _SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-_SERVICE_PROCESSES = 512
+_SERVICE_PROCESSES = 512  # enough for every engine, and an end to a fork bomb
 _SHARED_MEMORY_BYTES = 64 * MIB
 """Size of ``/dev/shm``, the same as Docker's default."""
-_FIRST_MAPPED = 0x6A00_0000
+_FIRST_MAPPED = 0x6A00_0000  # a host assigns no ids as high as this
 _END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
 """The first kernel version that counts processes separately for each user namespace."""

@@ -35,8 +35,8 @@ _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
 _EVENT_DELAY_S = 3
 """Seconds that the daemon may take to report that the kernel killed a process in a container."""
-_DESCRIPTORS = 1024
-_NANO_CPUS = 1_000_000_000
+_DESCRIPTORS = 1024  # open files of each process
+_NANO_CPUS = 1_000_000_000  # one processor
 _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
 
 

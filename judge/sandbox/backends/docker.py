@@ -129,12 +129,12 @@ _CAPABILITIES = (
     "KILL",  # to kill what that user left
 )
 _WARDEN_MEMORY_BYTES = 256 * MIB
-_WARDEN_PROCESSES = 8
+_WARDEN_PROCESSES = 8  # for the warden itself, on top of the processes of a case
 _SERVICE_PROCESSES = 512
 _ROOT, _NOBODY = "0:0", "65534:65534"
 _FIRST_USER, _USERS, _BLOCKS = 10_000, 100, 500
 _NESTED_USER = 1000
-_NESTED_WARDENS = 2
+_NESTED_WARDENS = 2  # the warden's own processes, which count towards the limit of a case
 _TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
 _USUAL_ROOTS = frozenset({"/home", "/mnt", "/tmp", "/data", "/dev/shm"})  # noqa: S108 - inside
 

@@ -36,7 +36,7 @@ from judge.sandbox.link import FrameChannel, PipeStream, start_service
 from judge.sandbox.roots import root_named
 
 NAME = "sealed-container"
-_NOBODY = 65534
+_NOBODY = 65534  # id of the user nobody
 _PROBE_S = 30
 _END_S = 10
 _SYSTEM_PYTHON = Path("/usr/bin/python3")

@@ -21,7 +21,7 @@ from judge.sandbox.warden import kernel, meters, service
 
 _TICK_S = 0.05
 _END_S = 5.0
-_MEMORY_EXIT = 137
+_MEMORY_EXIT = 137  # as of a process that was killed: 128 + SIGKILL
 
 
 def main(config: dict[str, Any]) -> None:

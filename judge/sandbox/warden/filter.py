@@ -18,6 +18,7 @@ import errno
 import os
 import struct
 
+# Results of a filter, and instructions of BPF, as in linux/seccomp.h and linux/bpf_common.h
 _ALLOW = 0x7FFF0000
 _KILL_PROCESS = 0x80000000
 _ERRNO = 0x00050000
@@ -29,8 +30,8 @@ _RETURN = 0x06
 _OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT = 0, 4, 16, 24
 
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_X32_BIT = 0x40000000
-_NAMESPACE_FLAGS = 0x7E020000
+_X32_BIT = 0x40000000  # set in the numbers of system calls of the x32 ABI
+_NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW* flag but CLONE_NEWTIME
 _SOCKET_FAMILIES = (1,)  # AF_UNIX
 
 # name: (number on x86_64, number on aarch64); None if the machine does not have the call

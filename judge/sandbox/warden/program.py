@@ -17,8 +17,8 @@ from typing import Any
 from judge.sandbox.warden import filter as call_filter
 from judge.sandbox.warden import kernel
 
-_NOT_STARTED = 125
-_FIRST_PARKED = 10
+_NOT_STARTED = 125  # exit code, if the program could not be started
+_FIRST_PARKED = 10  # above every descriptor that the program is given
 _LAST_DESCRIPTOR = 1 << 20
 
 

@@ -19,8 +19,8 @@ from judge.sandbox.warden import filter as call_filter
 from judge.sandbox.warden import kernel, meters
 
 _TICK_S = 0.05
-_MEMORY_EXIT = 137
-_DESCRIPTORS = 1024
+_MEMORY_EXIT = 137  # as of a process that was killed: 128 + SIGKILL
+_DESCRIPTORS = 1024  # open files of each process
 
 
 def main(config: dict[str, Any]) -> None:

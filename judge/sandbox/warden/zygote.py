@@ -18,8 +18,8 @@ from typing import Any
 from judge.sandbox.warden import case, files, frames, groups, kernel, meters, world
 
 _RUN, _WARM = b"R", b"W"
-_FIRST_DESCRIPTOR = 100
-_USERS = 100
+_FIRST_DESCRIPTOR = 100  # out of the way of those that solutions open
+_USERS = 100  # cases take turns with so many user ids
 
 
 def main(config: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -132,22 +132,6 @@ def within_budget(number: int | None) -> bool:
             no answer was compared.
     """
     return number is None or number <= ANSWERS_FOR_EACH_GOLD
-
-
-def shown_verdicts(
-    verdicts: Mapping[tuple[str, int, int], Verdict],
-    places: Mapping[tuple[str, int, int], int | None],
-) -> dict[tuple[str, int, int], Verdict]:
-    """The verdicts that may be shown; an accepted answer beyond the budget is shown as wrong.
-
-    Args:
-        verdicts: (task, sample, case) -> verdict.
-        places: (task, sample, case) -> number of the answer, see :func:`within_budget`.
-    """
-    return {
-        key: verdict if verdict is not Verdict.AC or within_budget(places.get(key)) else Verdict.WA
-        for key, verdict in verdicts.items()
-    }
 
 
 @dataclass(frozen=True, slots=True)

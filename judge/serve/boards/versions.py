@@ -352,12 +352,6 @@ class Boards:
         self.new_version(transaction, board, "the board was opened")
         return str(board["id"])
 
-    def changes(
-        self, connection: sa.Connection, members: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        """Compares boards before and after a rejudging; see :func:`compare_boards`."""
-        return compare_boards(connection, members)
-
     def public_keys(self, now: str) -> list[PublicKey]:
         """The server's keys: the current key, and the keys that it replaced."""
         return self._keys.public(now)
@@ -663,75 +657,3 @@ def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:
     phase = row_of(connection, t.phase, board["phase"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     return phase_state(phase, now) is PhaseState.PUBLISHED
-
-
-# -- what a rejudging would do --------------------------------------------------------------------
-
-
-def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Compares boards before and after the judgings of some submissions are replaced.
-
-    Args:
-        connection: a connection that sees one state of the database.
-        judgings: submission -> the judging that would count.
-
-    Returns:
-        For each board with one of these submissions: its name as ``board``, the changed
-        ``entries``, and ``pairs`` of accounts whose difference is significant only before or only
-        after. An entry has ``account``, ``before`` and ``after`` (``ranks``, ``score`` and
-        ``submission``; null if the account has no entry). Only for authors, as nothing is withheld.
-    """
-    phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
-    boards = all_rows(
-        connection, sa.select(t.board).where(t.board.c.phase.in_(phases)).order_by(t.board.c.name)
-    )
-    compared = []
-    for board in boards:
-        setting = setting_of(connection, board)
-        open_setting = _for_authors(setting)
-        sides = [
-            _side(entries_of(connection, open_setting, chosen), open_setting)
-            for chosen in ({}, judgings)
-        ]
-        names = list(dict.fromkeys([*sides[0].places, *sides[1].places]))
-        entries = [
-            {
-                "account": name,
-                "before": sides[0].places.get(name),
-                "after": sides[1].places.get(name),
-            }
-            for name in names
-        ]
-        compared.append(
-            {
-                "board": board["name"],
-                "entries": [entry for entry in entries if entry["before"] != entry["after"]],
-                "pairs": sorted(list(pair) for pair in sides[0].better ^ sides[1].better),
-            }
-        )
-    return compared
-
-
-def _for_authors(setting: Setting) -> Setting:
-    values = {name: getattr(setting, name) for name in Setting.__slots__}
-    return Setting(**{**values, "level": Level.VERDICTS, "published": True})
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    places: dict[str, dict[str, Any]]
-    better: set[tuple[str, str]]
-
-
-def _side(entries: Sequence[Entry], setting: Setting) -> _Side:
-    ties = ties_among(entries, setting)
-    names = [entry.row["account_name"] for entry in entries]
-    ranks = () if ties is None else ties.ranks
-    places = {
-        name: {"ranks": list(rank), "score": entry.score, "submission": entry.row["submission"]}
-        for name, rank, entry in zip(names, ranks, entries, strict=True)
-    }
-    level = 1 - DEFAULT_METHOD.confidence
-    pairs = {} if ties is None else ties.p_holm
-    # Entries are sorted, so the first of a pair is the better one.
-    return _Side(places, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})

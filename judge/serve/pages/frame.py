@@ -103,7 +103,7 @@ def _time(text: str | None) -> Markup:
 
 
 def cell_text(cell: Cell | None) -> str:
-    """The value of a cell in a grid on a page; days have no hours."""
+    """The value of a cell in a grid on a page; a date at midnight is shown without its time."""
     if cell is None or cell.value is None:
         return ""
     return str(cell.value)[:200].removesuffix(" 00:00:00")
@@ -189,7 +189,7 @@ async def posted(request: Request) -> FormData:
     return form
 
 
-async def read_form(request: Request, most_bytes: int) -> FormData:
+async def read_form(request: Request, max_bytes: int) -> FormData:
     """The fields of a form.
 
     Raises:
@@ -198,8 +198,8 @@ async def read_form(request: Request, most_bytes: int) -> FormData:
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or len(length) > 15:
         raise Problem("malformed", "The form has no Content-Length header.")
-    if int(length) > most_bytes:
-        raise Problem("too-large", f"At most {most_bytes >> 10} KiB.")
+    if int(length) > max_bytes:
+        raise Problem("too-large", f"At most {max_bytes >> 10} KiB.")
     try:
         return await request.form(max_files=1, max_fields=_MAX_FIELDS)
     except (MultiPartException, ValueError, KeyError) as error:

@@ -85,7 +85,7 @@ def _form(
         teams=teams,
         problem=problem,
         limits={kind: most >> 20 for kind, most in LIMITS.items()},
-        most_bytes=max(LIMITS.values()),
+        max_bytes=max(LIMITS.values()),
     )
 
 

@@ -7,7 +7,7 @@ accepts the result only if nothing has changed since.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
@@ -17,8 +17,9 @@ from judge.compare.profiles import get_profile
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec, Task
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key
+from judge.report.build import DEFAULT_METHOD
 from judge.serve.boards.disclosure import verdicts_of
-from judge.serve.boards.versions import compare_boards
+from judge.serve.boards.versions import Entry, Setting, entries_of, setting_of, ties_among
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
 from judge.serve.problems import Problem
@@ -27,7 +28,7 @@ from judge.serve.rejudging import states
 from judge.serve.rejudging.states import Opening, Scope, in_scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row
-from judge.serve.store.tables import JudgingState, RejudgingState
+from judge.serve.store.tables import JudgingState, Level, RejudgingState
 from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
@@ -482,3 +483,75 @@ def _changed(
         "after": _NONE if now is None else now["verdict"],
         "outside": (task, case) not in corrected,
     }
+
+
+# -- what it would do to boards --------------------------------------------------------------------
+
+
+def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Compares boards before and after the judgings of some submissions are replaced.
+
+    Args:
+        connection: a connection that sees one state of the database.
+        judgings: submission -> the judging that would count.
+
+    Returns:
+        For each board with one of these submissions: its name as ``board``, the changed
+        ``entries``, and ``pairs`` of accounts whose difference is significant only before or only
+        after. An entry has ``account``, ``before`` and ``after`` (``ranks``, ``score`` and
+        ``submission``; null if the account has no entry). Only for authors, as nothing is withheld.
+    """
+    phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
+    boards = all_rows(
+        connection, sa.select(t.board).where(t.board.c.phase.in_(phases)).order_by(t.board.c.name)
+    )
+    compared = []
+    for board in boards:
+        setting = setting_of(connection, board)
+        open_setting = _for_authors(setting)
+        sides = [
+            _side(entries_of(connection, open_setting, chosen), open_setting)
+            for chosen in ({}, judgings)
+        ]
+        names = list(dict.fromkeys([*sides[0].places, *sides[1].places]))
+        entries = [
+            {
+                "account": name,
+                "before": sides[0].places.get(name),
+                "after": sides[1].places.get(name),
+            }
+            for name in names
+        ]
+        compared.append(
+            {
+                "board": board["name"],
+                "entries": [entry for entry in entries if entry["before"] != entry["after"]],
+                "pairs": sorted(list(pair) for pair in sides[0].better ^ sides[1].better),
+            }
+        )
+    return compared
+
+
+def _for_authors(setting: Setting) -> Setting:
+    values = {name: getattr(setting, name) for name in Setting.__slots__}
+    return Setting(**{**values, "level": Level.VERDICTS, "published": True})
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    places: dict[str, dict[str, Any]]
+    better: set[tuple[str, str]]
+
+
+def _side(entries: Sequence[Entry], setting: Setting) -> _Side:
+    ties = ties_among(entries, setting)
+    names = [entry.row["account_name"] for entry in entries]
+    ranks = () if ties is None else ties.ranks
+    places = {
+        name: {"ranks": list(rank), "score": entry.score, "submission": entry.row["submission"]}
+        for name, rank, entry in zip(names, ranks, entries, strict=True)
+    }
+    level = 1 - DEFAULT_METHOD.confidence
+    pairs = {} if ties is None else ties.p_holm
+    # Entries are sorted, so the first of a pair is the better one.
+    return _Side(places, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})

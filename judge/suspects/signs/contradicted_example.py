@@ -27,7 +27,7 @@ least this share."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
-"""The input's formulas count as examples only if the gold has the values of at least this many."""
+"""The input's formulas are examples only if at least this many have their values in the gold."""
 
 
 class ContradictedExample:

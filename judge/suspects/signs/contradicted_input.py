@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from judge.compare.cells.value import text_as_number
@@ -12,32 +11,12 @@ from judge.console import counted
 from judge.errors import JudgeError
 from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import Sign, address_in, and_more, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
+from judge.suspects.material import CaseMaterial, Contradictions, TaskMaterial, Traces, traces_of
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
 """The most cells of a gold that are replaced by the input's; if more differ, none is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contradictions:
-    """Cells outside the answer in which a gold and its input differ.
-
-    Attributes:
-        changed: both have a constant, but not the same one.
-        added: the input's cell is blank, the gold's has a constant.
-        emptied: the input's cell has a constant, the gold's is blank.
-    """
-
-    changed: tuple[CellAddress, ...]
-    added: tuple[CellAddress, ...]
-    emptied: tuple[CellAddress, ...]
-
-    @property
-    def cells(self) -> frozenset[CellAddress]:
-        """All cells that differ."""
-        return frozenset((*self.changed, *self.added, *self.emptied))
 
 
 MAX_CHANGED_CONSTANTS = 20
@@ -72,7 +51,7 @@ class ContradictedInput:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """Yields one suspect for each case whose gold contradicts its input."""
-        by_case = {case.number: contradictions(case) for case in material.cases}
+        by_case = {case.number: case.contradictions for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]
             changed = [
@@ -181,16 +160,7 @@ def suspect_of_contradiction(
             f"{address_in(case.gold, address)}, not {shown(was)} "
             f"({counted(len(moved), 'cell')} of the answer)"
         )
-        cells += [
-            evidence(
-                EvidenceFile.GOLD,
-                address,
-                expected=after,
-                found=before,
-                note="answer; expected with the input's values",
-            )
-            for address, (before, after) in moved.items()
-        ]
+        cells += _evidence_of_effect(moved)
     elif certainty is Certainty.SURE:
         why = "the answer holds the gold's value, which the input does not have"
     else:
@@ -207,25 +177,23 @@ def suspect_of_contradiction(
     )
 
 
+def _evidence_of_effect(
+    moved: Mapping[CellAddress, tuple[CellValue, CellValue]],
+) -> Iterator[Evidence]:
+    for address, (before, after) in moved.items():
+        yield evidence(
+            EvidenceFile.GOLD,
+            address,
+            expected=after,
+            found=before,
+            note="answer; expected with the input's values",
+        )
+
+
 HEADING_ROWS = 2  # at the top of a sheet or above a table
 MIN_LINE = 5
 """If at least this many cells of a row or column are changed, the whole line may have been
 rewritten."""
-
-
-def contradictions(case: CaseMaterial) -> Contradictions:
-    """Finds constants outside the answer in which a gold differs from its input."""
-    changed, added, emptied = [], [], []
-    for address in case.differences:
-        if case.gold.formula(address) is not None or case.input.formula(address) is not None:
-            continue
-        if case.gold.value(address) is None:
-            emptied.append(address)
-        elif case.input.value(address) is None:
-            added.append(address)
-        else:
-            changed.append(address)
-    return Contradictions(tuple(changed), tuple(added), tuple(emptied))
 
 
 def what_moves(
@@ -364,7 +332,7 @@ class BlankConstant:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """Yields one suspect for each case whose answer may depend on one of these cells."""
-        by_case = {case.number: contradictions(case) for case in material.cases}
+        by_case = {case.number: case.contradictions for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]
             if not mine.emptied and not mine.added:

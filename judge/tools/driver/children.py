@@ -36,7 +36,7 @@ class Child:
         command: the command and its arguments.
         environment: the whole environment.
         folder: the working directory.
-        data_bytes: most private memory that the process may allocate.
+        data_bytes: how much private memory the process may allocate.
     """
 
     def __init__(
@@ -119,15 +119,15 @@ class Child:
             except OSError as error:
                 raise EndedError from error
 
-    def lines(self, deadline: float, most_bytes: int, most_lines: int) -> list[bytes]:
+    def lines(self, deadline: float, max_bytes: int, max_lines: int) -> list[bytes]:
         """Waits for a whole line; returns it with further lines that have arrived.
 
         The lines are returned without line breaks.
 
         Args:
             deadline: time limit, by the monotonic clock.
-            most_bytes: most bytes of a line, and of all lines together after the first.
-            most_lines: how many lines are returned at most.
+            max_bytes: largest size of a line, and of all lines together after the first.
+            max_lines: how many lines are returned at most.
 
         Raises:
             TimeoutError: no whole line came in time.
@@ -138,11 +138,11 @@ class Child:
         size = 0
         searched = 0
         while True:
-            while len(lines) < most_lines:
+            while len(lines) < max_lines:
                 end = self._buffer.find(b"\n", searched)
-                if end < 0 or (lines and size + end > most_bytes):
+                if end < 0 or (lines and size + end > max_bytes):
                     break
-                if end > most_bytes:
+                if end > max_bytes:
                     raise TooLongError
                 lines.append(bytes(self._buffer[:end]))
                 del self._buffer[: end + 1]
@@ -150,7 +150,7 @@ class Child:
                 searched = 0
             if lines:
                 return lines
-            if len(self._buffer) > most_bytes:
+            if len(self._buffer) > max_bytes:
                 raise TooLongError
             searched = len(self._buffer)
             self._fill(deadline)
@@ -168,7 +168,7 @@ class Child:
         del self._buffer[:count]
         return data
 
-    def frame(self, deadline: float, most_bytes: int) -> bytes:
+    def frame(self, deadline: float, max_bytes: int) -> bytes:
         """Reads the payload of one length-prefixed frame.
 
         Raises:
@@ -176,7 +176,7 @@ class Child:
             TooLongError: the payload is longer.
         """
         length = int.from_bytes(self.exactly(4, deadline), "big")
-        if length > most_bytes:
+        if length > max_bytes:
             raise TooLongError
         return self.exactly(length, deadline)
 

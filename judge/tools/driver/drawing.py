@@ -25,7 +25,6 @@ _COLUMN_HEADS = 700
 """Room for row and column headers, in hundredths of a millimetre."""
 
 _LEAST, _MOST = 1000, 1_000_000
-_INCH = 2540
 
 
 def main() -> None:

@@ -126,13 +126,13 @@ def drawn(
             continue
         path = os.path.join(drawing["folder"], name)
         with contextlib.suppress(OSError), open(path, "rb") as file:
-            add_picture(drawing, made, name, file.read(drawing["most_bytes"] + 1))
+            add_picture(drawing, made, name, file.read(drawing["max_bytes"] + 1))
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
         return made
     with contextlib.suppress(Exception):
         figures = [] if made else [pyplot.figure(number) for number in pyplot.get_fignums()]
-        for number, figure in enumerate(figures[: drawing["most"]], start=1):
+        for number, figure in enumerate(figures[: drawing["max_pictures"]], start=1):
             data = io.BytesIO()
             figure.savefig(data, format="png")
             add_picture(drawing, made, f"figure {number}", data.getvalue())
@@ -144,7 +144,7 @@ def add_picture(
     drawing: dict[str, Any], made: list[dict[str, str]], name: str, data: bytes
 ) -> None:
     """Adds a picture, unless a limit is exceeded."""
-    if data and len(made) < drawing["most"] and len(data) <= drawing["most_bytes"]:
+    if data and len(made) < drawing["max_pictures"] and len(data) <= drawing["max_bytes"]:
         made.append({"name": name, "data": base64.b64encode(data).decode("ascii")})
 
 

@@ -126,11 +126,11 @@ class Driver:
 
     def _read(self, header: dict[str, Any], _: list[bytes]) -> Answer:
         path = _inside(header["path"])
-        status, size, data = files.collect(path, header["most_bytes"])
+        status, size, data = files.collect(path, header["max_bytes"])
         return {"status": status, "bytes": size}, [] if data is None else [data]
 
     def _hash(self, header: dict[str, Any], _: list[bytes]) -> Answer:
-        _status, _size, data = files.collect(_inside(header["path"]), header["most_bytes"])
+        _status, _size, data = files.collect(_inside(header["path"]), header["max_bytes"])
         return {"sha256": None if data is None else hashlib.sha256(data).hexdigest()}, []
 
     def _manifest(self, _header: dict[str, Any], _: list[bytes]) -> Answer:
@@ -237,7 +237,7 @@ class Driver:
         answer = self._ask("drawing", frame, header["limit_s"])
         if "fault" in answer or answer.get("interrupted"):
             raise FaultError(str(answer.get("fault", "it took too long"))[:600])
-        _status, _size, data = files.collect(picture, header["most_bytes"])
+        _status, _size, data = files.collect(picture, header["max_bytes"])
         if data is None:
             raise FaultError("the picture is too large, or was not made")
         return {}, [data]

@@ -63,7 +63,7 @@ class Shell:
         folder: the working directory at the start.
         own: the folder for the files of commands.
         functions: text that the shell reads when it starts.
-        data_bytes: most private memory that one of its processes may allocate.
+        data_bytes: how much private memory one of its processes may allocate.
     """
 
     def __init__(

@@ -184,7 +184,9 @@ class BookFacts:
                 if tab.is_worksheet:
                     cached = scan_surroundings(self._package, tab.part, self._listener_of(tab)).root
                 else:
-                    cached = read_tree(self._package, tab.part, text=True, most=MAX_ELEMENTS)
+                    cached = read_tree(
+                        self._package, tab.part, text=True, max_elements=MAX_ELEMENTS
+                    )
             self._trees[tab.part] = cached
         return cached
 
@@ -290,7 +292,9 @@ class BookFacts:
         for part in self._targets(tab, "table"):
             try:
                 with self._package.blamed():
-                    tables.append(table_of(read_tree(self._package, part, most=MAX_ELEMENTS)))
+                    tables.append(
+                        table_of(read_tree(self._package, part, max_elements=MAX_ELEMENTS))
+                    )
             except WorkbookError as error:
                 problems.append(self._problem(error))
         return tables, problems
@@ -356,7 +360,9 @@ class BookFacts:
     @cached_property
     def _main(self) -> Element:
         with self._package.blamed():
-            return read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
+            return read_tree(
+                self._package, main_part(self._package), text=True, max_elements=MAX_ELEMENTS
+            )
 
     @property
     def iterates(self) -> bool:

@@ -248,7 +248,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
     Raises:
         WorkbookError: a part is broken or over a limit.
     """
-    root = read_tree(package, drawing, text=True, most=MAX_ELEMENTS, names=DRAWING_NAMES)
+    root = read_tree(package, drawing, text=True, max_elements=MAX_ELEMENTS, names=DRAWING_NAMES)
     links = relationships(package, drawing)
     by_part: dict[str, Chart] = {}
     charts = []
@@ -338,7 +338,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
     """
-    space = read_tree(package, part, text=True, most=MAX_ELEMENTS, names=CHART_NAMES)
+    space = read_tree(package, part, text=True, max_elements=MAX_ELEMENTS, names=CHART_NAMES)
     chart = space.child("chart")
     area = None if chart is None else chart.child("plotArea")
     if chart is None or area is None:

@@ -146,7 +146,7 @@ class PivotReader:
         Raises:
             WorkbookError: the part or its cache is missing, broken or over a limit.
         """
-        root = read_tree(self._package, part, most=MAX_ELEMENTS)
+        root = read_tree(self._package, part, max_elements=MAX_ELEMENTS)
         cache = self._cache(part, root)
         fields = _fields(root.child("pivotFields"), cache)
         attributes = dict(root.attributes)
@@ -191,7 +191,7 @@ class PivotReader:
 
     def _cache_parts(self) -> dict[str, str]:
         main = main_part(self._package)
-        root = read_tree(self._package, main, most=MAX_ELEMENTS)
+        root = read_tree(self._package, main, max_elements=MAX_ELEMENTS)
         links = relationships(self._package, main)
         listed = root.child("pivotCaches")
         caches = {}
@@ -228,7 +228,7 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
         return []
     windows = []
     for table in tables:
-        location = read_tree(package, table, most=MAX_ELEMENTS).child("location")
+        location = read_tree(package, table, max_elements=MAX_ELEMENTS).child("location")
         reference = "" if location is None else location.attributes.get("ref", "")
         window = parse_window(reference)
         if window is None:
@@ -255,7 +255,7 @@ def _root_of(package: Package, part: str) -> dict[str, str]:
 
 
 def _read_cache(package: Package, part: str) -> _Cache:
-    root = read_tree(package, part, most=MAX_ELEMENTS)
+    root = read_tree(package, part, max_elements=MAX_ELEMENTS)
     source = root.child("cacheSource") or Element("cacheSource")
     sheet = source.child("worksheetSource") or Element("worksheetSource")
     listed = root.child("cacheFields")

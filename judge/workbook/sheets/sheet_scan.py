@@ -607,7 +607,7 @@ def _check_plain(data: bytes) -> None:
 
 
 def _is_other(pending: bytes) -> bool:
-    """Whether these bytes cannot be the beginning of plain rows, whatever bytes follow."""
+    """Whether these bytes already rule out plain rows, whatever follows them."""
     return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending
 
 

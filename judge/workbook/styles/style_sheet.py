@@ -285,7 +285,7 @@ def read_style_sheet(
     """
     if styles is None:
         return StyleSheet()
-    root = read_tree(package, styles, most=_MAX_ELEMENTS)
+    root = read_tree(package, styles, max_elements=_MAX_ELEMENTS)
     palette = Palette(
         theme=OFFICE_THEME
         if theme is None
@@ -349,7 +349,7 @@ def read_font_colours(package: Package, styles: str | None) -> FontColours:
     """
     if styles is None:
         return FontColours()
-    root = read_tree(package, styles, most=_MAX_ELEMENTS)
+    root = read_tree(package, styles, max_elements=_MAX_ELEMENTS)
     colours = [font.child("color") for font in _list(root, "fonts")]
     return FontColours(
         [None if colour is None else colour.attributes for colour in colours],

@@ -68,7 +68,7 @@ def _compare(expected: Sequence[str], actual: Sequence[str], rules: Rules) -> Fi
         if (want := expected[at] if at < len(expected) else None)
         != (have := actual[at] if at < len(actual) else None)
     ]
-    return finding_of(differences, units=len(expected), most_kept=rules.max_differences)
+    return finding_of(differences, units=len(expected), max_kept=rules.max_differences)
 
 
 CHECKER = SheetOrder()

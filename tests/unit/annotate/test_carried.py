@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from judge.annotate.carried import RELATIONS, Material, carried_ideas
+from judge.annotate.carried import RELATIONS, carried_ideas
+from judge.annotate.carried_keys import Material
 from judge.annotate.casebook import CaseData
 from judge.annotate.edit import apply_edits
 from judge.annotate.edits import MergeCells, SetCell

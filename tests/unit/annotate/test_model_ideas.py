@@ -31,7 +31,7 @@ def asked(server: ScriptedServer, **options: object) -> tuple[list[object], list
     ideas, problems = ask_model(
         whom,
         lambda chat, name, params: ask_for_ideas(
-            ModelAsked(chat, name, params), TASK, BASE, program("victim"), most=3
+            ModelAsked(chat, name, params), TASK, BASE, program("victim"), max_proposals=3
         ),
     )
     return list(ideas), problems
@@ -54,7 +54,7 @@ def test_proposals_become_ideas_and_the_gold_is_never_shown() -> None:
     assert "name = 'victim'" in seen.prompt
     assert "A2: 1" in seen.prompt
     hidden = CaseData(1, BASE.input, table(("number", "double"), (1, "secret answer")))
-    (message,) = prompt_for(TASK, hidden, program("victim"), most=3)
+    (message,) = prompt_for(TASK, hidden, program("victim"), max_proposals=3)
     assert "secret answer" not in message["content"]
 
 

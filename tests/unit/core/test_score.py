@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from judge.core.score import SubmissionScore, earned_share, score_group, score_submission
+from judge.core.score import (
+    GroupScore,
+    SubmissionScore,
+    earned_share,
+    score_submission,
+    score_tasks,
+    scores_by_task,
+)
 from judge.core.verdict import CaseResult, Verdict
 
 AC, WA, JE, BT, SK = Verdict.AC, Verdict.WA, Verdict.JE, Verdict.BT, Verdict.SK
@@ -17,6 +24,10 @@ def scored(task: str, sample: int, verdicts: Sequence[Verdict | None]) -> Submis
         for number, verdict in enumerate(verdicts, start=1)
     ]
     return score_submission(task, sample, results)
+
+
+def score_group(submissions: Iterable[SubmissionScore]) -> GroupScore:
+    return score_tasks(scores_by_task(submissions).values())
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_each_element_has_one_line_with_special_characters_escaped() -> None:
 def test_a_table_is_cut_between_lines() -> None:
     elements = [_cell(f"A{number}", "x") for number in range(1, 50)]
     whole = tree_table(elements)
-    cut = tree_table(elements, most_tokens=500, tokens_of=len)
+    cut = tree_table(elements, max_tokens=500, tokens_of=len)
     assert cut.cut
     *lines, last = cut.text.split("\n")
     assert last == "[…]"

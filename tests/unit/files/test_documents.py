@@ -44,10 +44,10 @@ def test_a_start_is_left_out(tmp_path: Path, start: int) -> None:
 def test_a_file_as_long_as_it_may_be_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"x" * MIB)
-    assert read_regular(path, StoreError, most_bytes=MIB) == b"x" * MIB
+    assert read_regular(path, StoreError, max_bytes=MIB) == b"x" * MIB
     path.write_bytes(b"x" * (MIB + 1))
     with pytest.raises(StoreError, match="longer than 1 MiB"):
-        read_regular(path, StoreError, most_bytes=MIB)
+        read_regular(path, StoreError, max_bytes=MIB)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_entry_of_a_cache_that_is_none_is_missing(kind: str, tmp_path: Path) 
             path.write_text(json.dumps("x" * 100))
         case "no text":
             path.write_bytes(b"\xff\xfe{}")
-    assert read_kept(path, most_bytes=50 if kind == "long" else 1 << 20) is None
+    assert read_kept(path, max_bytes=50 if kind == "long" else 1 << 20) is None
 
 
 def test_an_entry_of_a_cache(tmp_path: Path) -> None:

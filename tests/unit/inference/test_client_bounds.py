@@ -140,7 +140,7 @@ def test_a_server_may_pack_although_nobody_asked(name: str) -> None:
         assert "accept-encoding: identity" in server.heads.lower()
 
 
-@pytest.mark.parametrize(("name", "words"), [("br", "not asked for"), ("gzip", "be unpacked")])
+@pytest.mark.parametrize(("name", "words"), [("br", "not requested"), ("gzip", "be unpacked")])
 def test_what_cannot_be_unpacked_is_a_fault(name: str, words: str) -> None:
     sent = answering(200, gzip.compress(GOOD.encode())[:-9], f"Content-Encoding: {name}")
     with raw_server(sent) as server, pytest.raises(CallError, match=words):

@@ -49,7 +49,7 @@ def play(clock: Clockwork, monkeypatch: pytest.MonkeyPatch) -> Play:
     return run
 
 
-def most_in_any_window(moments: list[tuple[float, float]], period_s: float) -> float:
+def max_in_any_window(moments: list[tuple[float, float]], period_s: float) -> float:
     """Returns the largest sum of amounts within any window of the period."""
     return max(
         sum(amount for at, amount in moments if start <= at < start + period_s)
@@ -75,7 +75,7 @@ def test_requests_hold_in_every_window(
 
     play(run)
     assert len(sent) == count
-    assert most_in_any_window(sent, period_s) <= requests
+    assert max_in_any_window(sent, period_s) <= requests
 
 
 def test_tokens_hold_in_every_window_although_replies_are_longer_than_expected(
@@ -96,7 +96,7 @@ def test_tokens_hold_in_every_window_although_replies_are_longer_than_expected(
 
     play(run)
     # What exceeds the estimate is paid back by the calls that follow.
-    assert most_in_any_window(used, period_s) <= limit * 1.05
+    assert max_in_any_window(used, period_s) <= limit * 1.05
 
 
 def test_a_request_larger_than_the_bucket_gets_through(play: Play, clock: Clockwork) -> None:

@@ -182,7 +182,7 @@ def test_forged_pictures_of_a_session_are_bounded() -> None:
         sandbox = ScriptedSandbox(
             answers=[b'{"placed": true}', json.dumps({"pictures": pictures}).encode()]
         )
-        capture = PictureCapture("/tmp/data", most=4, most_bytes=1_000)
+        capture = PictureCapture("/tmp/data", max_pictures=4, max_bytes=1_000)
         interpreter = Interpreter(sandbox, {}, Limits(), work_in="/tmp/data", capture=capture)
         found = interpreter.execute("x").pictures
         assert len(found) == count

@@ -24,7 +24,7 @@ class WindowList(ObservationForm):
         observation: Observation,
         *,
         as_published: Collection[str] = (),
-        most_tokens: int | None = None,
+        max_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
         """Returns the titles, which are never cut."""

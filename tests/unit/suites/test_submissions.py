@@ -9,7 +9,7 @@ import pytest
 from judge.errors import SubmissionError
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import (
-    iterate_submissions,
+    SubmissionReader,
     load_submissions,
     submission_of_program,
     submission_record,
@@ -222,10 +222,9 @@ def test_tasks_that_the_suite_lacks_are_left_out_if_the_caller_takes_them(
     tmp_path: Path, suite: Suite
 ) -> None:
     records = [{"id": i, "solution": "x = 1"} for i in (55, 101, "9-9", 55)]
-    left_out: list[str] = []
-    read = iterate_submissions(write(tmp_path, *records), suite, left_out=left_out)
-    assert [one.task_id for _, _, one in read] == ["101"]
-    assert left_out == ["55", "9-9"]
+    reader = SubmissionReader(write(tmp_path, *records), suite, leaves_out=True)
+    assert [one.task_id for _, _, one in reader] == ["101"]
+    assert reader.left_out == ["55", "9-9"]
 
 
 def test_a_file_whose_lines_all_answer_another_suite_is_refused_even_so(
@@ -233,7 +232,7 @@ def test_a_file_whose_lines_all_answer_another_suite_is_refused_even_so(
 ) -> None:
     path = write(tmp_path, {"id": 55, "solution": "x = 1"})
     with pytest.raises(SubmissionError, match=r"no task 55 \(line 1\)"):
-        list(iterate_submissions(path, suite, left_out=[]))
+        list(SubmissionReader(path, suite, leaves_out=True))
 
 
 def test_the_same_solution_twice(tmp_path: Path, suite: Suite) -> None:

@@ -237,8 +237,8 @@ export class Grid {
       made.onclick = () => this.handlers.page?.(row, column);
       bar.append(made);
     };
-    const step = this.window.most_rows;
-    const side = this.window.most_columns;
+    const step = this.window.max_rows;
+    const side = this.window.max_columns;
     button("▲", "previous rows", Math.max(1, first_row - step), first_column, first_row > 1);
     button("▼", "next rows", first_row + step, first_column, bottom < last_row);
     button("◀", "previous columns", first_row, Math.max(1, first_column - side), first_column > 1);

@@ -81,7 +81,7 @@ class CellTexts:
             if "xl/workbook.xml" not in self._package:
                 raise _no_item("xl/workbook.xml")
             with self._package.blamed():
-                root = read_tree(self._package, "xl/workbook.xml", most=MAX_ELEMENTS)
+                root = read_tree(self._package, "xl/workbook.xml", max_elements=MAX_ELEMENTS)
             listed = root.child("sheets") or Element("sheets")
             self._ids = {
                 element.attributes.get("name", ""): element.attributes.get("sheetId", "None")

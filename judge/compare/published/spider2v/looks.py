@@ -273,7 +273,7 @@ def style_parts(book: Book) -> StyleParts:
     if part is None:
         return StyleParts(None)
     with book.workbook.package.blamed():
-        return StyleParts(read_tree(book.workbook.package, part, most=MAX_ELEMENTS))
+        return StyleParts(read_tree(book.workbook.package, part, max_elements=MAX_ELEMENTS))
 
 
 def _children(root: Element, name: str) -> list[Element]:

@@ -4,7 +4,7 @@
   const file = document.getElementById("file");
   if (file) {
     const drop = file.closest(".drop"), form = file.form, told = drop.querySelector("[data-size]");
-    const most = Number(form.dataset.mostBytes);
+    const most = Number(form.dataset.maxBytes);
     const check = () => {
       const one = file.files[0], large = one && one.size > most;
       told.textContent = one ? `${(one.size / 2 ** 20).toFixed(1)} MiB${large ? ", which is too large" : ""}` : "";

@@ -137,7 +137,7 @@ def test_what_is_left_alone_is_noted(kind: str, note: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "most_bytes"),
+    ("kind", "max_bytes"),
     [
         ("4 MB that inflate to 4 GB", 20_000),
         ("1 GB that claims to be 4 kB", 200_000),
@@ -147,7 +147,7 @@ def test_what_is_left_alone_is_noted(kind: str, note: str) -> None:
     ],
 )
 def test_a_bomb_is_given_up_before_it_has_grown(
-    kind: str, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, max_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work counted in inflated bytes, which do not depend on how busy the machine is."""
     counted = 0
@@ -162,7 +162,7 @@ def test_a_bomb_is_given_up_before_it_has_grown(
     monkeypatch.setattr(Budget, "take_bytes", take_bytes)
     with contextlib.suppress(WorkbookError):
         compare_files(gold, output, "A1:C9")
-    assert 0 < counted < most_bytes
+    assert 0 < counted < max_bytes
 
 
 def test_a_range_at_the_top_costs_the_rows_above_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

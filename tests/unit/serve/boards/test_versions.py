@@ -17,9 +17,10 @@ from judge.errors import JudgeError, UsageError
 from judge.serve.boards.results import result_of, verify_result
 from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha256_of
 from judge.serve.boards.ties import Metric
-from judge.serve.boards.versions import NewBoard, compare_boards
+from judge.serve.boards.versions import NewBoard
 from judge.serve.catalog import set_phase_state
 from judge.serve.context import ServeOptions
+from judge.serve.rejudging.service import compare_boards
 from judge.serve.store import tables as t
 from judge.serve.store.tables import Level, PhaseState
 from judge.suites import load_suite
