@@ -38,7 +38,7 @@ from judge.annotate.archive import (
 )
 from judge.annotate.edits import Edit
 from judge.core.task import Task, TestCase
-from judge.errors import StoreError, UsageError
+from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.documents import utc_now
 from judge.suites.formats import definition_names
 from judge.suites.suite import Suite, load_suite, locate_suite
@@ -101,11 +101,20 @@ class Casebook(Archive):
         return locked(self.root / FOLDER / ".lock")
 
     def reload(self) -> Suite:
-        """The current suite on the disk."""
+        """The current suite on the disk, with no case of which only some files are written yet."""
         # A suite without annotations may be in a folder that is not writable.
         if self._name is None and self._records.exists():
             with self._locked():
                 self._recover()
+                return self._load()
+        try:
+            return self._load()
+        except SuiteError:
+            if self._name is not None or not self._records.exists():
+                raise
+        return self.reload()  # somebody began to save the first case while the suite was read
+
+    def _load(self) -> Suite:
         self.suite = load_suite(self._source, ids=self._ids)
         return self.suite
 

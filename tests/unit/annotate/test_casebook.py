@@ -13,7 +13,8 @@ from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import Casebook, ConflictError, Draft
 from judge.annotate.edits import SetCell
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.suites.suite import load_suite
+from judge.files.writing import HeldError, take_lock
+from judge.suites.suite import Suite, load_suite
 from judge.workbook.cell import CellRef
 from tests.unit.annotate.conftest import doubling_case
 
@@ -91,6 +92,33 @@ def test_everybody_gets_a_number_of_their_own(suite: Path) -> None:
     for value, number in zip(range(20, 36), numbers, strict=True):
         assert book.case("7", number).input == doubling_case(value, 2, 3, 4)[0]
     assert len(book.records()) == 16
+
+
+def test_a_casebook_that_opens_while_a_case_is_saved_sees_it_whole_or_not_at_all(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Casebook(suite)
+    draft = book.extend(book.begin("7", "ann"), [put(2, 5)])
+    opened = []
+
+    def saved_meanwhile(source: Path, **options: Any) -> Suite:
+        monkeypatch.setattr("judge.annotate.casebook.load_suite", load_suite)
+        save(book, draft, 5, 2, 3, 4)  # the first record of this suite
+        opened.append("half of a case")
+        raise SuiteError(f"{source} is broken: a case has no gold")
+
+    monkeypatch.setattr("judge.annotate.casebook.load_suite", saved_meanwhile)
+    assert [case.number for case in Casebook(suite).suite.task("7").cases] == [1, 2, 3, 4]
+
+    def locked_out(source: Path, **options: Any) -> Suite:
+        with pytest.raises(HeldError):
+            take_lock(suite / "annotations/.lock")
+        opened.append("under the lock")
+        return load_suite(source, **options)
+
+    monkeypatch.setattr("judge.annotate.casebook.load_suite", locked_out)
+    Casebook(suite)
+    assert opened == ["half of a case", "under the lock"]
 
 
 def test_who_saves_second_overwrites_nothing_and_loses_nothing(suite: Path) -> None:
