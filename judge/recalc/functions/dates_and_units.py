@@ -107,6 +107,27 @@ def _part(place: int) -> Function:
     return OfValues(1, 1, plain)
 
 
+def _weekday(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    """WEEKDAY: the day of the week, counted from a day that its second argument chooses."""
+    numbers: list[float] = []
+    for value in values:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return evaluation.refused(number)
+        numbers.append(number)
+    refused = evaluation.refusal("WEEKDAY", values)
+    if refused is not None:
+        return evaluation.refused(refused)
+    day, kind = math.floor(numbers[0]), math.trunc(numbers[1]) if len(numbers) > 1 else 1
+    if not 0 <= day <= LAST_SERIAL:
+        raise UnsureError
+    after_sunday = (day - 1) % 7
+    if kind == 3:
+        return (after_sunday - 1) % 7
+    first = {1: 0, 2: 1}.get(kind, kind - 10)
+    return (after_sunday - first) % 7 + 1
+
+
 def _time(evaluation: Evaluation, *values: Scalar) -> Scalar:
     parts: list[int] = []
     for value in values:
@@ -509,5 +530,6 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "HOUR": _clock(0),
     "MINUTE": _clock(1),
     "SECOND": _clock(2),
+    "WEEKDAY": OfValues(1, 2, _weekday),
     "CONVERT": _convert,
 }
