@@ -245,8 +245,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     if not lifted:
         return single(function(evaluation, node.arguments))
     if name in ADD_IN and any(_is_range(node.arguments[number]) for number in lifted):
-        if name in ("IMSUM", "IMPRODUCT"):
-            raise UnsureError  # they take ranges
+        if name in ("IMSUM", "IMPRODUCT"):  # they take ranges
+            return single(function(evaluation, node.arguments))
         evaluation.converted = True
         return single(VALUE)
     parts = [array_of(evaluation, node.arguments[number]) for number in lifted]

@@ -13,7 +13,7 @@ import contextlib
 import datetime as dt
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -24,6 +24,7 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
+from judge.recalc.functions.complexes import COMPLEX_FUNCTIONS
 from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
     **INTEGER_FUNCTIONS,
+    **COMPLEX_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
@@ -339,8 +341,9 @@ class OwnValues:
         used = self._contents.used_range(area.sheet)
         rows = area.max_row - area.min_row + 1
         columns = area.max_column - area.min_column + 1
+        values = self._filled(area)
         if used is None:
-            return Cells(rows, columns, {})
+            return Cells(rows, columns, values)
         inside = CellRange(
             area.sheet,
             max(area.min_row, used.min_row),
@@ -349,13 +352,9 @@ class OwnValues:
             min(area.max_column, used.max_column),
         )
         if inside.min_row > inside.max_row or inside.min_column > inside.max_column:
-            return Cells(rows, columns, {})
+            return Cells(rows, columns, values)
         self._contents.budget.read(inside.size)
-        here = Reference(
-            area.sheet, inside.min_row, inside.min_column, inside.max_row, inside.max_column
-        )
         formulas = self._index.sheet(area.sheet)
-        values = self._filled(area, inside, [*formulas.filled_in(here)])
         keys = self._contents.keys_in(inside)
         stored, top, left = self._contents.stored(area.sheet), area.min_row, area.min_column
         plain = not values and not self.date_1904
@@ -388,16 +387,17 @@ class OwnValues:
                 values[row - top, column - left] = value
         return Cells(rows, columns, values, self.spend)
 
-    def _filled(
-        self, area: CellRange, inside: CellRange, filling: Sequence[Cell]
-    ) -> dict[tuple[int, int], Scalar]:
+    def _filled(self, area: CellRange) -> dict[tuple[int, int], Scalar]:
         """Row and column, from 0, of cells that array formulas fill -> their values."""
         values: dict[tuple[int, int], Scalar] = {}
-        for cell in filling:
+        here = Reference(area.sheet, area.min_row, area.min_column, area.max_row, area.max_column)
+        for cell in self._index.sheet(area.sheet).filled_in(here):
+            self._read_formulas = True
             window = parse_window(cell.array_range or "")
-            common = window.intersection(inside) if window else None
+            common = window.intersection(area) if window else None
             if common is None:
                 raise UnsureError
+            self._contents.budget.read(common.size)
             rows = range(common.min_row, common.max_row + 1)
             columns = range(common.min_column, common.max_column + 1)
             for row, column in itertools.product(rows, columns):
@@ -405,8 +405,6 @@ class OwnValues:
                 if place in values:
                     raise UnsureError
                 values[place] = self._formula(CellRef(area.sheet, row, column), cell)[0]
-        if filling:
-            self._read_formulas = True
         return values
 
     def hidden(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
