@@ -117,6 +117,11 @@ def _written_reference(evaluation: Evaluation, arguments: Sequence[Node]) -> Ref
     node = tree(text) if isinstance(text, str) else None
     if not isinstance(node, Reference):
         raise UnsureError
+    if node.max_row > MAX_ROW or node.max_column > MAX_COLUMN:
+        raise UnsureError
+    if node.sheet is not None:
+        first = node._replace(max_row=node.min_row, max_column=node.min_column)
+        evaluation.values.cells(first)  # raises UnsureError if there is no such sheet
     return node
 
 

@@ -643,9 +643,10 @@ def _type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 1:
         raise UnsureError
     evaluation.converted = True
-    if isinstance(arguments[0], ArrayConstant):
+    node = arguments[0]
+    if isinstance(node, ArrayConstant) or (isinstance(node, Reference) and node.size > 1):
         return 64
-    value = evaluation.scalar(arguments[0])
+    value = evaluation.scalar(node)
     if isinstance(value, ErrorValue):
         return 16
     return 4 if isinstance(value, bool) else 2 if isinstance(value, str) else 1

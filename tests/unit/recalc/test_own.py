@@ -323,6 +323,8 @@ def test_formulas_that_cells_share_become_constants_too() -> None:
     new = with_constants(first + rest, known)
     assert new.startswith(first)
     assert b'<c r="A2" t="str"><v>y</v></c><c r="A3"><f t="shared" si="0"/></c>' in new
+    unusual = b'<c r="A4"><f t="shared" si="0"/><v xml:space="preserve"> z</v></c>'
+    assert with_constants(first + unusual, {b"A1": "x", b"A4": " z"}) == first + unusual
 
 
 def test_a_formula_that_another_formula_reads_stays_a_formula() -> None:
@@ -409,6 +411,7 @@ def test_texts_that_no_cell_can_hold_are_refused_before_they_take_memory(formula
         ('=SUMPRODUCT(LARGE(B1:B4,ROW(INDIRECT("1:2"))))', 70),
         ("=MATCH(1E+306,D:D,1)", 4),
         ("=TYPE(C1)&TYPE(C2)&TYPE({1,2})", "2464"),
+        ('=TYPE(B1:B2)&""', "64"),
         ('=-E1&""', "0"),
         ('=C2&"!"', "TRUE!"),
         ("=SUMPRODUCT(--(WEEKDAY(ROW(INDIRECT(45323&CHAR(58)&45351)))=5))", 5),
