@@ -1,4 +1,4 @@
-"""Computes functions of complex numbers, which are texts such as ``3+4i``. Pure.
+"""Computes functions of complex numbers, which are text such as ``3+4i``. Pure.
 
 Sources: Microsoft's pages on these functions, and 442 cells of a workbook that Excel saved
 (`test/test_files/test.xlsx` of the library `formulas`) for what the pages do not say: with which
