@@ -23,6 +23,7 @@ from judge.recalc.contract import CascadeResult
 from judge.recalc.functions.contents import Contents, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError
 from judge.recalc.functions.own import OwnValues
+from judge.recalc.functions.tried import WITH_CRITERIA
 from judge.recalc.names import JUDGE
 from judge.recalc.reduction import Constants, with_texts
 from judge.recalc.support import passed_on
@@ -59,9 +60,9 @@ _JOINING = frozenset(("CONCAT", "CONCATENATE", "TEXTJOIN", "SUBSTITUTE", "REPLAC
 _HIDING_ERRORS = frozenset(
     """
     IFERROR IFNA ISERROR ISERR ISNUMBER ISNONTEXT ERROR.TYPE COUNT AGGREGATE LOOKUP MATCH XMATCH
-    XLOOKUP VLOOKUP HLOOKUP SUMIF SUMIFS COUNTIF COUNTIFS AVERAGEIF AVERAGEIFS FILTER
+    XLOOKUP VLOOKUP HLOOKUP FILTER
     """.split()  # noqa: SIM905 - a list of lines says no more
-)
+).union(WITH_CRITERIA)
 
 
 def may_be_date(value: CellValue) -> bool:

@@ -125,7 +125,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 17
+RULES = 18
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 MAX_ORDERS = 1_000

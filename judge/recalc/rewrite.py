@@ -10,7 +10,7 @@ import datetime as dt
 import io
 import re
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -138,6 +138,7 @@ _SHARED_CELL = re.compile(
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
 """A cell with a shared formula, as most programs write it."""
+_SHARED_FORMULA = re.compile(rb"""<f\s(?=[^<>]*?\bt\s*=\s*["']shared["'])[^<>]*+>""")
 
 
 def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
@@ -163,11 +164,13 @@ def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
             return cell[0]
         return replaced(cell)
 
-    needed = {
+    # Cells in an unusual notation share formulas as well, so all cells are counted.
+    needed = Counter(_shared_by(formula[0]) for formula in _SHARED_FORMULA.finditer(xml))
+    needed -= Counter(
         _shared_by(cell["formula"])
         for cell in _SHARED_CELL.finditer(xml)
-        if not _is_writable(values.get(cell["name"], _ABSENT))
-    }
+        if _is_writable(values.get(cell["name"], _ABSENT))
+    )
     xml = _SHARED_CELL.sub(replaced_shared, xml)
     return _USUAL_CELL.sub(replaced, xml)
 

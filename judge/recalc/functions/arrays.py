@@ -72,7 +72,7 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
 
 def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
     parts = [array_of(evaluation, operand) for operand in node.operands]
-    return _each(evaluation, parts, functools.partial(evaluation.operation, node.operator))
+    return each_of(evaluation, parts, functools.partial(evaluation.operation, node.operator))
 
 
 def _reads_range(node: Node) -> bool:
@@ -117,6 +117,11 @@ def _written_reference(evaluation: Evaluation, arguments: Sequence[Node]) -> Ref
     node = tree(text) if isinstance(text, str) else None
     if not isinstance(node, Reference):
         raise UnsureError
+    if node.max_row > MAX_ROW or node.max_column > MAX_COLUMN:
+        raise UnsureError
+    if node.sheet is not None:
+        first = node._replace(max_row=node.min_row, max_column=node.min_column)
+        evaluation.values.cells(first)  # raises UnsureError if there is no such sheet
     return node
 
 
@@ -183,7 +188,7 @@ def as_node(value: Scalar) -> Node:
     return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
 
 
-def _each(
+def each_of(
     evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[Sequence[Scalar]], Scalar]
 ) -> Cells:
     """The array of the results for the values at the same position of several arrays.
@@ -245,8 +250,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     if not lifted:
         return single(function(evaluation, node.arguments))
     if name in ADD_IN and any(_is_range(node.arguments[number]) for number in lifted):
-        if name in ("IMSUM", "IMPRODUCT"):
-            raise UnsureError  # they take ranges
+        if name in ("IMSUM", "IMPRODUCT"):  # they take ranges
+            return single(function(evaluation, node.arguments))
         evaluation.converted = True
         return single(VALUE)
     parts = [array_of(evaluation, node.arguments[number]) for number in lifted]
@@ -255,7 +260,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     # Given several values where a function expects one, engines use one of them, or fail.
     evaluation.converted = True
     if isinstance(function, OfValues) and len(lifted) == len(node.arguments):
-        return _each(evaluation, parts, functools.partial(function.of, evaluation))
+        return each_of(evaluation, parts, functools.partial(function.of, evaluation))
 
     def result(values: Sequence[Scalar]) -> Scalar:
         arguments = list(node.arguments)
@@ -263,7 +268,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
             arguments[number] = as_node(value)
         return function(evaluation, arguments)
 
-    return _each(evaluation, parts, result)
+    return each_of(evaluation, parts, result)
 
 
 _REFERRING = frozenset(("OFFSET", "INDIRECT"))
@@ -304,7 +309,7 @@ def _of_references(evaluation: Evaluation, function: Function, node: Call) -> Ce
         outer[at] = Call(referring.name, tuple(inner))
         return function(evaluation, outer)
 
-    return _each(evaluation, [part for _, part in given], result)
+    return each_of(evaluation, [part for _, part in given], result)
 
 
 def _is_range(node: Node) -> bool:
@@ -590,6 +595,8 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
             return _without_places(evaluation, array_of(evaluation, arguments[0]))
         _, top, left, bottom, right = reference_of(evaluation, arguments[0])
         first, last = (top, bottom) if rows else (left, right)
+        # Two engines give only the first number of a range that a function returns.
+        evaluation.converted = evaluation.converted or isinstance(arguments[0], Call)
         if (last > first and not evaluation.spreads) or last - first > MAX_VALUES:
             raise UnsureError
         numbers = [*range(first, last + 1)]

@@ -107,6 +107,27 @@ def _part(place: int) -> Function:
     return OfValues(1, 1, plain)
 
 
+def _weekday(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    """WEEKDAY: the day of the week, counted from a day that its second argument chooses."""
+    numbers: list[float] = []
+    for value in values:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return evaluation.refused(number)
+        numbers.append(number)
+    refused = evaluation.refusal("WEEKDAY", values)
+    if refused is not None:
+        return evaluation.refused(refused)
+    day, kind = math.floor(numbers[0]), math.trunc(numbers[1]) if len(numbers) > 1 else 1
+    if not 0 <= day <= LAST_SERIAL:
+        raise UnsureError
+    after_sunday = (day - 1) % 7
+    if kind == 3:
+        return (after_sunday - 1) % 7
+    first = {1: 0, 2: 1}.get(kind, kind - 10)
+    return (after_sunday - first) % 7 + 1
+
+
 def _time(evaluation: Evaluation, *values: Scalar) -> Scalar:
     parts: list[int] = []
     for value in values:
@@ -178,10 +199,11 @@ ADD_IN = frozenset(
     CONVERT COUPDAYBS COUPDAYS COUPDAYSNC COUPNCD COUPNUM COUPPCD CUMIPMT CUMPRINC DEC2BIN DEC2HEX
     DEC2OCT DELTA DISC DOLLARDE DOLLARFR DURATION EDATE EFFECT EOMONTH ERF ERF.PRECISE ERFC
     ERFC.PRECISE FACTDOUBLE GCD GESTEP HEX2BIN HEX2DEC HEX2OCT IMABS IMAGINARY IMARGUMENT
-    IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
-    IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
-    OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
-    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
+    IMCONJUGATE IMCOS IMCOSH IMCOT IMCSC IMCSCH IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT
+    IMREAL IMSEC IMSECH IMSIN IMSINH IMSQRT IMSUB IMSUM IMTAN INTRATE ISEVEN ISODD LCM MDURATION
+    MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT
+    RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD
+    YIELDDISC YIELDMAT
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions from the Analysis ToolPak, which do not accept logical values as numbers."""
@@ -261,22 +283,6 @@ def _refused_weekend(weekend: Scalar, *, free: bool) -> ErrorValue | None:
     if not is_number(weekend):
         return None
     return None if math.trunc(float(weekend or 0)) in _WEEKENDS else NUM
-
-
-def _of_complex(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """IMSUM, IMSUB, IMPRODUCT and IMDIV of numbers with i and with j: #VALUE!."""
-    suffixes: set[str] = set()
-    for argument in arguments:
-        if isinstance(argument, Reference) and not _is_cell(argument):
-            raise UnsureError
-        value = evaluation.scalar(argument)
-        if isinstance(value, ErrorValue):
-            raise UnsureError
-        if isinstance(value, str):
-            suffixes.add(value[-1:])
-    if {"i", "j"} <= suffixes:
-        return evaluation.refused(VALUE)
-    return _refusing_logical(evaluation, arguments)
 
 
 def _logical_payment(refused: ErrorValue, payments: int) -> Function:
@@ -490,7 +496,6 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
         name: _working_days(name)
         for name in ("NETWORKDAYS", "NETWORKDAYS.INTL", "WORKDAY", "WORKDAY.INTL")
     },
-    **dict.fromkeys(("IMSUM", "IMSUB", "IMPRODUCT", "IMDIV"), _of_complex),
     "XNPV": _logical_payment(NUM, 1),
     "XIRR": _logical_payment(VALUE, 0),
     "ODDFPRICE": _odd_first(of_yield=False),
@@ -509,5 +514,6 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "HOUR": _clock(0),
     "MINUTE": _clock(1),
     "SECOND": _clock(2),
+    "WEEKDAY": OfValues(1, 2, _weekday),
     "CONVERT": _convert,
 }

@@ -14,7 +14,17 @@ from collections.abc import Mapping, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
-from judge.recalc.functions.arrays import MAX_VALUES, ArrayResult, all_of, of_rows, single
+from judge.recalc.functions.arrays import (
+    MAX_VALUES,
+    ArrayResult,
+    all_of,
+    array_of,
+    each_of,
+    is_reference,
+    of_rows,
+    one_of,
+    single,
+)
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
 from judge.recalc.functions.scalars import Evaluation, Function, compared
@@ -41,26 +51,46 @@ def _line(cells: Cells) -> Sequence[Scalar]:
     return cells.every
 
 
+def _filled_line(cells: Cells) -> Sequence[Scalar]:
+    """The values of a single row or column, up to the last one that is not blank."""
+    if cells.size <= MAX_CELLS_COMPARED:
+        return _line(cells)
+    last = max((max(place) for place in cells.values), default=-1)
+    if min(cells.rows, cells.columns) > 1 or last >= MAX_CELLS_COMPARED:
+        raise UnsureError
+    is_column = cells.columns == 1
+    return [cells.values.get((at, 0) if is_column else (0, at)) for at in range(last + 1)]
+
+
 # -- MATCH and its relatives -----------------------------------------------------------------------
 
 
-def halved(sought: Scalar, line: Sequence[Scalar], *, descending: bool = False) -> int | None:
+def halved(
+    sought: Scalar, line: Sequence[Scalar], size: int, *, descending: bool = False
+) -> int | None:
     """Position, from 0, at which Excel's binary search ends: the last value not beyond the target.
 
     Values of another kind are skipped; None if no value is left.
+
+    Args:
+        sought: the target.
+        line: the values that are searched.
+        size: how many cells are searched; those after the values are blank.
+        descending: whether the values are in descending order.
     """
     if descending and line and _kind(line[0]) == _kind(sought) and compared(line[0], sought, "<"):
         return None
     beyond = "<" if descending else ">"
-    low, high = -1, len(line)
+    low, high = -1, size
     while high - low >= 2:
         middle = low + (high - low) // 2
-        at = next((at for at in range(middle, high) if _kind(line[at]) == _kind(sought)), None)
+        filled = range(middle, min(high, len(line)))
+        at = next((at for at in filled if _kind(line[at]) == _kind(sought)), None)
         if at is None or compared(line[at], sought, beyond):
             high = middle
         elif compared(line[at], sought, "="):
             step = -1 if descending else 1
-            while low < at + step < high and _is_equal(line[at + step], sought):
+            while low < at + step < min(high, len(line)) and _is_equal(line[at + step], sought):
                 at += step
             return at
         else:
@@ -105,9 +135,9 @@ def _is_sorted(values: Sequence[Scalar], *, descending: bool) -> bool:
     return all(compared(one, two, order) for one, two in itertools.pairwise(values))
 
 
-def _near(evaluation: Evaluation, sought: Scalar, line: Sequence[Scalar]) -> int | None:
+def _near(evaluation: Evaluation, sought: Scalar, line: Sequence[Scalar], size: int) -> int | None:
     evaluation.converted = evaluation.converted or not _is_plain(sought, line)
-    return halved(sought, line)
+    return halved(sought, line, size)
 
 
 def _sought(evaluation: Evaluation, node: Node) -> Scalar:
@@ -124,15 +154,16 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         return evaluation.refused(sought)
     if isinstance(given, (str, ErrorValue)):
         raise UnsureError
-    line = _line(_cells(evaluation, arguments[1]))
+    cells = _cells(evaluation, arguments[1])
     if not given:
+        line = _line(cells)
         evaluation.converted = evaluation.converted or has_logical(line)
         at = _equal(sought, line)
     elif given > 0:
-        at = _near(evaluation, sought, line)
+        at = _near(evaluation, sought, _filled_line(cells), cells.size)
     else:
         evaluation.converted = True
-        at = halved(sought, line, descending=True)
+        at = halved(sought, _filled_line(cells), cells.size, descending=True)
     return NA if at is None else at + 1
 
 
@@ -142,12 +173,14 @@ def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     sought = _sought(evaluation, arguments[0])
     if isinstance(sought, ErrorValue):
         return evaluation.refused(sought)
-    line = _line(_cells(evaluation, arguments[1]))
-    results = _line(_cells(evaluation, arguments[-1]))
-    if len(line) != len(results):
+    searched = _cells(evaluation, arguments[1])
+    results = _cells(evaluation, arguments[-1])
+    if searched.size != results.size or min(results.rows, results.columns) > 1:
         raise UnsureError
-    at = _near(evaluation, sought, line)
-    return NA if at is None else _given(results[at])
+    at = _near(evaluation, sought, _filled_line(searched), searched.size)
+    if at is None:
+        return NA
+    return _given(results.values.get((at, 0) if results.columns == 1 else (0, at)))
 
 
 def _given(value: Scalar) -> Scalar:
@@ -182,7 +215,7 @@ def _in_table(*, by_rows: bool) -> Function:
         )
         line = [*map(table.values.get, places)]
         evaluation.converted = evaluation.converted or has_logical(line)
-        at = _near(evaluation, sought, line) if near else _equal(sought, line)
+        at = _near(evaluation, sought, line, size) if near else _equal(sought, line)
         if at is None:
             return NA
         other = int(number) - 1
@@ -200,12 +233,25 @@ def _index(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         cells = evaluation.values.searched(area)
     else:
         cells = _cells(evaluation, area)
+    given = [array_of(evaluation, argument) for argument in arguments[1:]]
+    if any(part.size > 1 for part in given):
+        return _several(evaluation, cells, given)
     places: list[int] = []
-    for argument in arguments[1:]:
-        number = evaluation.number(evaluation.scalar(argument))
+    for argument in given:
+        number = evaluation.number(argument.values.get((0, 0)))
         if isinstance(number, ErrorValue):
             return single(number)
         places.append(int(number))
+    found = _at(cells, places)
+    if found.size > 1 and not evaluation.spreads:
+        if is_reference(area):
+            raise UnsureError
+        evaluation.converted = True  # LibreOffice computes no array in a plain formula
+    return found
+
+
+def _at(cells: Cells, places: Sequence[int]) -> Cells:
+    """The value at a row and a column, or in one of them; 0 stands for all rows or columns."""
     if len(places) == 1:
         if cells.rows > 1 and cells.columns > 1:
             raise UnsureError
@@ -219,9 +265,23 @@ def _index(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     columns = range(column - 1, column) if column else range(cells.columns)
     if len(rows) * len(columns) > MAX_VALUES:
         raise UnsureError
-    if len(rows) * len(columns) > 1 and not evaluation.spreads:
-        raise UnsureError
     return of_rows([[cells.values.get((at, to)) for to in columns] for at in rows])
+
+
+def _several(evaluation: Evaluation, cells: Cells, given: Sequence[Cells]) -> Cells:
+    """INDEX of several rows or columns, which only some engines support: a value for each place."""
+    evaluation.converted = True
+
+    def result(places: Sequence[Scalar]) -> Scalar:
+        numbers: list[int] = []
+        for place in places:
+            number = evaluation.number(place)
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(int(number))
+        return _given(one_of(_at(cells, numbers)))
+
+    return each_of(evaluation, given, result)
 
 
 # -- XLOOKUP and XMATCH ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
+import itertools
 import re
 from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Set as AbstractSet
@@ -23,6 +24,7 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
+from judge.recalc.functions.complexes import COMPLEX_FUNCTIONS
 from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
 from judge.recalc.functions.conversions import DayOrder, UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
@@ -36,7 +38,7 @@ from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
 from judge.recalc.functions.tried import has_criteria, may_convert
 from judge.recalc.names import JUDGE
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
     **INTEGER_FUNCTIONS,
+    **COMPLEX_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
@@ -207,7 +210,7 @@ class OwnValues:
         if dated and has_criteria(cell.formula) and dated.holds(ref.sheet, cell):
             raise UnsureError
         node: Node | None = tree(cell.formula)
-        if node is None or isinstance(node, Reference):
+        if node is None or (isinstance(node, Reference) and node.size > 1):
             raise UnsureError
         evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS, of_arrays=of_arrays)
         if of_arrays:
@@ -261,9 +264,12 @@ class OwnValues:
                 cell = self._index.cell(ref) or cell  # the index has tables written out
             return self._formula(ref, cell)[0]
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
-        if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
+        filling = [*self._index.sheet(ref.sheet).filled_in(here)]
+        if filling:
             self._read_formulas = True
-            raise UnsureError
+            if len(filling) > 1:
+                raise UnsureError
+            return self._formula(ref, filling[0])[0]
         return self._plain(stored.get(key))
 
     def formula(self, area: CellRange) -> str | None:
@@ -335,8 +341,9 @@ class OwnValues:
         used = self._contents.used_range(area.sheet)
         rows = area.max_row - area.min_row + 1
         columns = area.max_column - area.min_column + 1
+        values = self._filled(area)
         if used is None:
-            return Cells(rows, columns, {})
+            return Cells(rows, columns, values)
         inside = CellRange(
             area.sheet,
             max(area.min_row, used.min_row),
@@ -345,17 +352,13 @@ class OwnValues:
             min(area.max_column, used.max_column),
         )
         if inside.min_row > inside.max_row or inside.min_column > inside.max_column:
-            return Cells(rows, columns, {})
+            return Cells(rows, columns, values)
         self._contents.budget.read(inside.size)
-        here = Reference(
-            area.sheet, inside.min_row, inside.min_column, inside.max_row, inside.max_column
-        )
         formulas = self._index.sheet(area.sheet)
-        if any(True for _ in formulas.filled_in(here)):
-            raise UnsureError
         keys = self._contents.keys_in(inside)
         stored, top, left = self._contents.stored(area.sheet), area.min_row, area.min_column
-        if not self.date_1904 and not formulas.between(inside.min_column, inside.max_column):
+        plain = not values and not self.date_1904
+        if plain and not formulas.between(inside.min_column, inside.max_column):
             constants = zip(keys, map(cast("Mapping[int, Scalar]", stored).get, keys), strict=True)
             return Cells(
                 rows,
@@ -367,12 +370,13 @@ class OwnValues:
                 },
                 self.spend,
             )
-        values: dict[tuple[int, int], Scalar] = {}
         raw_formula = self._sheet(area.sheet).raw_formula
         as_stored = frozenset[type]() if self.date_1904 else PLAIN_TYPES
         for key in keys:
             row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-            # No formula fills a cell of the rectangle, so a cell without a formula is a constant.
+            if (row - top, column - left) in values:
+                continue
+            # No formula fills the cell, so if it has no formula, it is a constant.
             if raw_formula(key) is not None:
                 value = self.cell_value(CellRef(area.sheet, row, column))
             elif type(constant := stored.get(key)) in as_stored:
@@ -382,6 +386,26 @@ class OwnValues:
             if value is not None:
                 values[row - top, column - left] = value
         return Cells(rows, columns, values, self.spend)
+
+    def _filled(self, area: CellRange) -> dict[tuple[int, int], Scalar]:
+        """Row and column, from 0, of cells that array formulas fill -> their values."""
+        values: dict[tuple[int, int], Scalar] = {}
+        here = Reference(area.sheet, area.min_row, area.min_column, area.max_row, area.max_column)
+        for cell in self._index.sheet(area.sheet).filled_in(here):
+            self._read_formulas = True
+            window = parse_window(cell.array_range or "")
+            common = window.intersection(area) if window else None
+            if common is None:
+                raise UnsureError
+            self._contents.budget.read(common.size)
+            rows = range(common.min_row, common.max_row + 1)
+            columns = range(common.min_column, common.max_column + 1)
+            for row, column in itertools.product(rows, columns):
+                place = row - area.min_row, column - area.min_column
+                if place in values:
+                    raise UnsureError
+                values[place] = self._formula(CellRef(area.sheet, row, column), cell)[0]
+        return values
 
     def hidden(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
         """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.

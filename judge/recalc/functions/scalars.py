@@ -19,6 +19,7 @@ from typing import Protocol
 from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
 from judge.formulas.tree import (
+    ArrayConstant,
     Call,
     Constant,
     ErrorConstant,
@@ -135,7 +136,7 @@ REFUSING_ERRORS = frozenset(
     NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
     STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
     DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    WEEKDAY ISOWEEKNUM DAYS360
+    ISOWEEKNUM DAYS360
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions of numbers that are left to engines unless one of their arguments is an error."""
@@ -312,7 +313,9 @@ class Evaluation:
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(number)
-        self.converted = self.converted or (operator == "^" and numbers[0] == 0 >= numbers[1])
+        # Some engines compute 0^0, or keep the sign of -0.
+        of_zero = numbers[0] == 0 and (len(numbers) == 1 or (operator == "^" and numbers[1] <= 0))
+        self.converted = self.converted or of_zero
         return _arithmetic(operator, numbers)
 
     def text(self, value: Scalar) -> str:
@@ -322,6 +325,7 @@ class Evaluation:
         if value is None:
             return ""
         if isinstance(value, bool):
+            self.converted = True  # LibreOffice may join them as 1 and 0
             return "TRUE" if value else "FALSE"
         if isinstance(value, ErrorValue):
             raise UnsureError
@@ -358,7 +362,7 @@ def joined(evaluation: Evaluation, pieces: Iterable[str]) -> Scalar:
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
     if len(numbers) == 1:
-        return -numbers[0] if operator == "-" else numbers[0] / 100
+        return 0.0 - numbers[0] if operator == "-" else numbers[0] / 100
     first, second = numbers
     if operator in ("+", "-"):
         result = first + second if operator == "+" else first - second
@@ -634,6 +638,20 @@ def _error_type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return _ERROR_NUMBERS[value.code]
 
 
+def _type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """TYPE: a number for the kind of a value; engines differ on the kinds of values in cells."""
+    if len(arguments) != 1:
+        raise UnsureError
+    evaluation.converted = True
+    node = arguments[0]
+    if isinstance(node, ArrayConstant) or (isinstance(node, Reference) and node.size > 1):
+        return 64
+    value = evaluation.scalar(node)
+    if isinstance(value, ErrorValue):
+        return 16
+    return 4 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
+
+
 def _is(test: Callable[[Scalar], bool]) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 1:
@@ -659,6 +677,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "POWER": OfValues(2, 2, _raised),
     "LOG": OfValues(1, 2, _logarithm_of),
     "ERROR.TYPE": _error_type,
+    "TYPE": _type,
     "NOT": OfValues(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),

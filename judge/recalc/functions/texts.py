@@ -325,6 +325,12 @@ def _repeated(evaluation: Evaluation, value: Scalar, count: Scalar) -> Scalar:
     return text * int(number)
 
 
+def _or_empty(evaluation: Evaluation, node: Node) -> Scalar:
+    """The value of a node; an empty text if it is blank."""
+    value = evaluation.scalar(node)
+    return "" if value is None else value
+
+
 def _beside_separator(*, before: bool) -> Function:
     """TEXTBEFORE and TEXTAFTER.
 
@@ -364,7 +370,7 @@ def _beside_separator(*, before: bool) -> Function:
             found = [*found, (len(text), len(text))] if nth > 0 else [(0, 0), *found]
         if abs(nth) > len(found):
             is_given = len(arguments) == 6 and not isinstance(arguments[5], Missing)
-            return evaluation.scalar(arguments[5]) if is_given else evaluation.refused(NA)
+            return _or_empty(evaluation, arguments[5]) if is_given else evaluation.refused(NA)
         start, end = found[nth - 1 if nth > 0 else nth]
         return text[:start] if before else text[end:]
 

@@ -11,13 +11,14 @@ from judge.recalc.functions.dates_and_units import ADD_IN
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
 from judge.recalc.functions.refusals import REFUSALS
 
-_WITH_CRITERIA = frozenset(
+WITH_CRITERIA = frozenset(
     """
     COUNTIF COUNTIFS SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN
     DPRODUCT DVAR DVARP DSTDEV DSTDEVP DCOUNT DCOUNTA DGET
     """.split()  # noqa: SIM905 - a list of two lines says no more
 )
-_CONVERTING = _WITH_CRITERIA.union(
+"""Functions that compare cells with criteria."""
+_CONVERTING = WITH_CRITERIA.union(
     ADD_IN,
     REFUSALS,
     (PREFIX.sub("", name) for name in INTEGER_FUNCTIONS),
@@ -25,7 +26,7 @@ _CONVERTING = _WITH_CRITERIA.union(
     TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY CONCATENATE CONCAT
     CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT
     TRIM CLEAN UPPER LOWER EXACT TEXTJOIN TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL GROUPBY PIVOTBY
-    TRIMRANGE FORMULATEXT HOUR MINUTE SECOND FREQUENCY T.TEST TTEST
+    TRIMRANGE FORMULATEXT HOUR MINUTE SECOND FREQUENCY T.TEST TTEST TYPE
     """.split(),  # noqa: SIM905 - as above
 )
 """Formulas without ``&`` and these functions are examined only when the engines have answered."""
@@ -33,7 +34,7 @@ _CONVERTING = _WITH_CRITERIA.union(
 
 def has_criteria(formula: str) -> bool:
     """Whether a formula calls a function that compares cells with criteria."""
-    return not traits(formula).functions.isdisjoint(_WITH_CRITERIA)
+    return not traits(formula).functions.isdisjoint(WITH_CRITERIA)
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -48,7 +49,7 @@ _MAY_BE_MIXED = frozenset(
     VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT SUMX2MY2 SUMX2PY2 SUMXMY2 MDETERM MINVERSE MMULT MODE
     MODE.SNGL VAR VARP VAR.S VAR.P STDEV STDEVP STDEV.S STDEV.P DEVSQ AVEDEV MEDIAN MAX MIN PRODUCT
     SUM AVERAGE XNPV XIRR AND OR XOR FILTER UNIQUE COUNT COUNTA SUMIF COUNTIF AVERAGEIF SUMIFS
-    COUNTIFS N T COUNTBLANK ERROR.TYPE TOCOL TOROW
+    COUNTIFS N T COUNTBLANK ERROR.TYPE TOCOL TOROW ROW COLUMN INDEX
     """.split()  # noqa: SIM905 - as above
 )
 _MIXED = re.compile(
@@ -59,7 +60,8 @@ _MIXED = re.compile(
     r"\s*\((?:[^()\"]*,)?\""
     r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV)\s*\((?:[^()]*,)?\s*(?:TRUE|FALSE)\b"
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]"
-    r"|\bLOOKUP\s*\([^()\"]*\)"
+    r"|\bLOOKUP\s*\([^()\"]*\)|\b(?:[VH]?LOOKUP|MATCH)\s*\(\s*[\d.]+E\+?\d{3}\s*,"
+    r"|\b(?:ROW|COLUMN)\s*\(\s*(?:INDIRECT|OFFSET)\s*\(|\bINDEX\s*\(\s*\("
     r"|\bSUM\s*\([^()\"]*\)\s*(?:=|<>)"
     r"|\b(?:SUM|AVERAGE|COUNT|MAX|MIN|PRODUCT)\s*\([^()\"]*[<>=][^()]*\)"
     r"|\b(?:SUMIFS?|COUNTIFS?|AVERAGEIFS?|N|T|COUNTBLANK)\s*\((?:[^()\"]*,)?\s*"

@@ -11,6 +11,7 @@ from typing import Any
 import openpyxl
 import pytest
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
+from openpyxl.worksheet.formula import ArrayFormula
 
 from judge.core.submission import Origin
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
@@ -322,6 +323,8 @@ def test_formulas_that_cells_share_become_constants_too() -> None:
     new = with_constants(first + rest, known)
     assert new.startswith(first)
     assert b'<c r="A2" t="str"><v>y</v></c><c r="A3"><f t="shared" si="0"/></c>' in new
+    unusual = b'<c r="A4"><f t="shared" si="0"/><v xml:space="preserve"> z</v></c>'
+    assert with_constants(first + unusual, {b"A1": "x", b"A4": " z"}) == first + unusual
 
 
 def test_a_formula_that_another_formula_reads_stays_a_formula() -> None:
@@ -400,3 +403,63 @@ def test_texts_that_no_cell_can_hold_are_refused_before_they_take_memory(formula
         tracemalloc.stop()
     assert values[1] == ErrorValue("#VALUE!")
     assert peak < 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=SUMPRODUCT(LARGE(B1:B4,ROW(INDIRECT("1:2"))))', 70),
+        ("=MATCH(1E+306,D:D,1)", 4),
+        ("=TYPE(C1)&TYPE(C2)&TYPE({1,2})", "2464"),
+        ('=TYPE(B1:B2)&""', "64"),
+        ('=-E1&""', "0"),
+        ('=C2&"!"', "TRUE!"),
+        ("=SUMPRODUCT(--(WEEKDAY(ROW(INDIRECT(45323&CHAR(58)&45351)))=5))", 5),
+    ],
+)
+def test_formulas_that_engines_agree_on_but_read_otherwise(formula: str, value: CellValue) -> None:
+    data = {"B1": 10, "B2": 20, "B3": 30, "B4": 40, "C1": "x", "C2": True}
+    last = {"D1": "n", "D2": 1, "D3": "=1/0", "D4": 3, "E1": 0}
+    values, _, _ = computed({"A1": formula, **data, **last}, {1: 99})
+    assert values[1] == value
+
+
+def test_cells_that_an_array_formula_fills_are_computed_with_it() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet["A1"], sheet["A2"] = "=C2", "=SUM(B1:C2)"
+    sheet["B1"] = ArrayFormula("B1:C2", "=ROW(1:2)*10+COLUMN(A:B)")
+    stream = io.BytesIO()
+    book.save(stream)
+    opened = open_workbook(stream.getvalue())
+    cells = list(sheet_formulas(opened, "Sheet"))
+    index = FormulaIndex(opened.sheet_names, lambda _: cells)
+    own = OwnValues(contents.Contents(opened, index))
+    values = [own.any_value(CellRef("Sheet", row, 1), cells[at]) for row, at in ((1, 0), (2, 2))]
+    assert values == [22, 66]
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=_xlfn.IMTAN("-3+2i")', "0.00988437503832249+0.965385879022133i"),
+        ('=_xlfn.IMCOT("7+25j")', "3.82126757337684E-22-j"),
+        ('=IMDIV("13+5j","3.1+2j")', "3.69581190301249-0.771491550330639j"),
+        ('=IMPOWER("13+5j",2.3)', "283.928474828384+319.642085799475j"),
+        ('=_xlfn.IMCSCH("13+5j")', "1.28233995888454E-06+4.33496947416312E-06j"),
+        ("=IMSUM(B1:B2,2)", "5+2i"),
+        ('=IMSUM("i","j")', VALUE),
+        ('=IMSUB("i","j")', ErrorValue("#NUM!")),
+        ('=IMDIV("i",B9)', ErrorValue("#NUM!")),
+        ("=IMEXP(B9)", "1"),
+        ("=IMARGUMENT(B9)", ErrorValue("#DIV/0!")),
+        ('=IMABS("yvj")', ErrorValue("#NUM!")),
+        ("=IMREAL(TRUE)", VALUE),
+        ('=COMPLEX(0,-1,"j")', "-j"),
+        ('=COMPLEX(1,2,"k")', VALUE),
+    ],
+)
+def test_complex_numbers_are_written_as_excel_writes_them(formula: str, value: CellValue) -> None:
+    cells = {"A1": formula, "B1": "1+i", "B2": "2+i"}
+    values, _, _ = computed(cells, {1: "0.1i"})
+    assert values[1] == value
