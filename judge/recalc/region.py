@@ -450,7 +450,7 @@ def regional_cells(workbook: Workbook, walk: Walk | None, region: Region) -> Reg
 
 
 def _joins(step: Followed, cell: Cell) -> bool:
-    """Whether a formula joins texts."""
+    """Whether a formula joins strings."""
     return "&" in (cell.formula or "") or not step.traits.functions.isdisjoint(_JOINING)
 
 

@@ -90,7 +90,7 @@ class OwnValues:
     Args:
         contents: the workbook. If it counts days from 1904, no functions of dates are computed.
         taken: formula cell -> the value that is already known, such as an engine's.
-        regional: the cells that depend on another region than the United States. Those that may
+        regional: the cells that depend on a region other than the United States. Those that may
             depend on a date in text have no value if their formula has criteria, in which dates are
             read as in the United States.
         renewing: whether the limits on read and compared cells start again from zero.
