@@ -36,9 +36,10 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import tree
 from judge.recalc.explaining import address
 from judge.recalc.functions.contents import Contents, plain_scalar
-from judge.recalc.functions.conversions import DayOrder, UnsureError
+from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.own import FUNCTIONS, own_values
+from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.recalc.functions.scalars import Evaluation
 from judge.workbook.address import parse_cell
 from judge.workbook.cell import CellRef, ErrorValue
@@ -85,9 +86,9 @@ class Table:
         return self._data.get((reference.min_row, reference.min_column))
 
     @property
-    def day_order(self) -> DayOrder:
+    def region(self) -> Region:
         """The order is that of the United States."""
-        return DayOrder.UNKNOWN
+        return UNITED_STATES
 
     def formula(self, reference: Reference) -> None:
         """No cell of the sheet holds a formula."""

@@ -33,13 +33,12 @@ from judge.recalc.contract import (
     EngineRequest,
     EngineUnavailableError,
 )
-from judge.recalc.day_order import Dated, dated_cells, day_order
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.functions.contents import Contents
-from judge.recalc.functions.conversions import DayOrder
 from judge.recalc.functions.own import corrected_values, followed_values, values_of_constants
+from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.recalc.functions.tried import is_of_mixed_arrays, is_tried
 from judge.recalc.names import JUDGE, Mode
 from judge.recalc.reduction import (
@@ -57,6 +56,7 @@ from judge.recalc.reduction import (
     with_known,
     with_sheets,
 )
+from judge.recalc.region import Regional, region_of, regional_cells
 from judge.recalc.services import services_digest
 from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable, table_digest, trust_table
@@ -128,8 +128,8 @@ def code_digest() -> str:
 RULES = 18
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
-MAX_ORDERS = 1_000
-"""Largest number of workbooks of which the order of dates in text is remembered."""
+MAX_REGIONS = 1_000
+"""Largest number of workbooks of which the region is remembered."""
 
 FOLLOWED_ALONE = 500
 """Largest number of cells whose dependencies are followed separately for each cell."""
@@ -196,9 +196,9 @@ class _Opened:
         self.index = FormulaIndex(workbook.sheet_names, self.tables.formulas_on)
         self.contents = Contents(workbook, self.index)
 
-    def read_in(self, order: DayOrder) -> None:
-        """Determines how dates in text are read."""
-        self.contents = Contents(self.workbook, self.index, order)
+    def read_in(self, region: Region) -> None:
+        """Determines the region in which formulas are computed."""
+        self.contents = self.contents.in_region(region)
 
     @property
     def parts(self) -> dict[str, str]:
@@ -222,13 +222,13 @@ class _Prepared:
     Attributes:
         request: the request to the engines.
         known: cell that is computed without any engine, requested or not -> its value.
-        dated: the cells that may depend on a date in text; None if the month comes first in these.
+        regional: the cells that depend on the region; None if it is the United States.
         notes: what a person should know about the request.
     """
 
     request: EngineRequest
     known: Mapping[CellRef, CellValue]
-    dated: Dated | None
+    regional: Regional | None
     notes: tuple[str, ...]
 
 
@@ -275,8 +275,8 @@ class Recalculator:
         self._missing = missing
         self._trust = trust
         self._identity: tuple[str, ...] | None = None
-        self._orders: dict[str, DayOrder] = {}
-        """Digest of a workbook -> in which order dates in text were read."""
+        self._regions: dict[str, Region] = {}
+        """Digest of a workbook -> the region of the machine that saved it."""
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -338,8 +338,8 @@ class Recalculator:
             workbook: an open workbook.
             ranges: rectangles on its sheets, by their real names.
             origin: where the workbook comes from.
-            like: the gold of an output, whose stored values show in which order dates in text are
-                read; for a gold, the gold itself.
+            like: the gold of an output, whose stored values show in which region it was saved;
+                for a gold, the gold itself.
 
         Returns:
             The values of the computed cells, in the types that the reader returns, and the cells
@@ -353,7 +353,7 @@ class Recalculator:
         opened = _Opened(workbook)
         cells, refused, unseen = self._computable(opened, ranges, origin)
         if cells:
-            opened.read_in(self._day_order(workbook if origin is Origin.GOLD else like))
+            opened.read_in(self._region(workbook if origin is Origin.GOLD else like))
         computed = self._known(opened, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
             return replace(computed, not_calculated={**computed.not_calculated, **refused})
@@ -407,23 +407,23 @@ class Recalculator:
             ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
         }
 
-    def _day_order(self, like: Workbook | None) -> DayOrder:
-        """In which order the program that saved a workbook read dates in text."""
+    def _region(self, like: Workbook | None) -> Region:
+        """The region of the machine that saved a workbook."""
         if like is None or not self._computes_itself or not calculates(like.facts):
-            return DayOrder.UNKNOWN
+            return UNITED_STATES
         digest = like.digest
-        order = self._orders.get(digest)
-        if order is None:
-            if len(self._orders) >= MAX_ORDERS:
-                self._orders.clear()
-            order = self._orders[digest] = day_order(like, _Opened(like).index)
-        return order if order is DayOrder.DAY_FIRST else DayOrder.UNKNOWN
+        region = self._regions.get(digest)
+        if region is None:
+            if len(self._regions) >= MAX_REGIONS:
+                self._regions.clear()
+            region = self._regions[digest] = region_of(_Opened(like).contents)
+        return region
 
     def _key(self, opened: _Opened, cells: Sequence[WantedCell]) -> str:
         # This version of the package does not reuse values that another version kept.
-        order = opened.contents.day_order.name
+        region = repr(opened.contents.region)
         refs = sorted(cell.ref for cell in cells)
-        content = repr((opened.workbook.digest, order, self.identity, code_digest(), refs))
+        content = repr((opened.workbook.digest, region, self.identity, code_digest(), refs))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
@@ -516,10 +516,10 @@ class Recalculator:
             failed={ref: why for ref, why in outcome.failed.items() if ref not in own},
             used=outcome.used | ({JUDGE} if own else set()),
         )
-        if prepared.dated is not None:
+        if prepared.regional is not None:
             sources = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.known}
             asked_again = functools.partial(self._asked_again, opened, prepared)
-            outcome = prepared.dated.settled(opened.contents, sources, outcome, asked_again)
+            outcome = prepared.regional.settled(opened.contents, sources, outcome, asked_again)
         values, failed = outcome.values, outcome.failed
         date_1904 = opened.workbook.facts.date_1904
         hint = self._install_hint() if failed else ""
@@ -571,10 +571,10 @@ class Recalculator:
             )
 
         left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
-        if prepared.dated is not None:
-            dated = prepared.dated.among(left)
-            left = {ref: source for ref, source in left.items() if ref not in dated}
-            taken = {ref: value for ref, value in taken.items() if ref not in dated}
+        if prepared.regional is not None:
+            regional = prepared.regional.among(left)
+            left = {ref: source for ref, source in left.items() if ref not in regional}
+            taken = {ref: value for ref, value in taken.items() if ref not in regional}
         return corrected_values(
             opened.contents,
             left,
@@ -631,15 +631,15 @@ class Recalculator:
         if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
             package, named = expanded(package, parts, index)
         known: dict[CellRef, CellValue] = {}
-        dated = None
-        if opened.contents.day_order is DayOrder.DAY_FIRST:
-            dated = dated_cells(workbook, rests_on.walk)
+        region, regional = opened.contents.region, None
+        if region != UNITED_STATES:
+            regional = regional_cells(workbook, rests_on.walk, region)
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
-            known, is_read = followed_values(opened.contents, alone, rests_on.walk, dated)
+            known, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
             if is_read:
                 package = with_known(package, parts, replaceable(known, rests_on))
-            if dated is None:
+            if regional is None:
                 known |= _settled_here(opened, sources, known)
         last_row = last_rows(workbook, index)
 
@@ -666,7 +666,7 @@ class Recalculator:
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
         )
-        return _Prepared(request, known, dated, tuple(notes))
+        return _Prepared(request, known, regional, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}

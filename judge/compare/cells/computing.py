@@ -45,7 +45,7 @@ class Compute(Protocol):
             ranges: rectangles on its sheets.
             origin: where the workbook comes from.
             like: the gold of an output, whose stored values show how its formulas are read; see
-                :mod:`judge.recalc.day_order`.
+                :mod:`judge.recalc.region`.
 
         Raises:
             WorkbookError: the ranges cannot be read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import datetime as dt
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,8 +11,9 @@ from collections.abc import Set as AbstractSet
 from judge.formulas.functions import PREFIX
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
-from judge.recalc.functions.conversions import DayOrder, UnsureError
+from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
+from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.workbook.address import COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.dependency import FormulaIndex
@@ -72,7 +74,7 @@ class Contents:
     Args:
         workbook: an open workbook.
         index: its formulas.
-        day_order: whether the day or the month comes first in dates in text.
+        region: how dates in text are read, and names of months and days are written.
 
     Attributes:
         budget: what may still be read and compared.
@@ -85,11 +87,11 @@ class Contents:
         self,
         workbook: Workbook,
         index: FormulaIndex,
-        day_order: DayOrder = DayOrder.UNKNOWN,
+        region: Region = UNITED_STATES,
     ) -> None:
         self.workbook = workbook
         self.index = index
-        self.day_order = day_order
+        self.region = region
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
@@ -98,6 +100,13 @@ class Contents:
         self.budget = Budget()
         self.kept_areas: dict[CellRange, Cells | None] = {}
         self.kept_results: dict[Hashable, tuple[Scalar, bool] | None] = {}
+
+    def in_region(self, region: Region) -> Contents:
+        """The same sheets, for formulas of another region; what was read is not read again."""
+        other = copy.copy(self)
+        other.region, other.budget = region, Budget()
+        other.kept_areas, other.kept_results = {}, {}
+        return other
 
     def used_range(self, sheet: str) -> CellRange | None:
         """The rectangle around all cells with a value or a formula, or filled by one; or None."""

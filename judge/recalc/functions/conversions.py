@@ -8,12 +8,12 @@ source. If Excel's answer follows from none of them, :class:`UnsureError` is rai
 from __future__ import annotations
 
 import datetime as dt
-import enum
 import math
 import re
 from decimal import Decimal
 from fractions import Fraction
 
+from judge.recalc.functions.regions import ENGLISH, UNITED_STATES, DayOrder, Region
 from judge.workbook.cell import ErrorValue
 
 LAST_SERIAL = 2_958_465
@@ -37,18 +37,6 @@ VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/
 
 class UnsureError(Exception):
     """Excel's result does not follow from its documentation, or is not computed here."""
-
-
-class DayOrder(enum.Enum):
-    """Which number of a date such as ``3/4/2021`` is the day; the region of a machine decides it.
-
-    UNKNOWN stands for the order of the United States, but a string that is a date only in the other
-    order may be one.
-    """
-
-    UNKNOWN = enum.auto()
-    DAY_FIRST = enum.auto()
-    MONTH_FIRST = enum.auto()
 
 
 def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
@@ -152,12 +140,8 @@ _NUMBER = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)?(\.\d*)?(?:[eE]([+-]?\d{1,3}))?"
 _FRACTION = re.compile(r"(\d+) +(\d{1,5})/(\d{1,5})")
 _TIME = re.compile(r"(\d{1,4}):(\d{1,2})(?::(\d{1,2})(\.\d{0,9})?)?( *[AaPp][Mm])?")
 _HOUR = re.compile(r"(\d{1,2}) +([AaPp][Mm])")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_FULL_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
-_MONTH = "(" + "|".join((*_FULL_MONTHS, *_MONTHS)) + ")"
+_MONTHS = tuple(name.lower() for name in ENGLISH.short_months if name)
+_MONTH = "(" + "|".join((*(name.lower() for name in ENGLISH.months if name), *_MONTHS)) + ")"
 _DATES = (
     (re.compile(r"(?P<m>\d{1,2})([/-])(?P<d>\d{1,2})\2(?P<y>\d{4}|\d{2})"), True),
     (re.compile(r"(?P<y>\d{4})([/-])(?P<m>\d{1,2})\2(?P<d>\d{1,2})"), True),
@@ -169,12 +153,12 @@ _LETTERS_OF_NUMBERS = re.compile(rf"{_MONTH[:-1]}|sept|am|pm|a|p|e)", re.IGNOREC
 _PLAIN_TEXT = re.compile(r"[\x20-\x7e]*")
 
 
-def text_number(text: str, order: DayOrder = DayOrder.UNKNOWN) -> float | None:
+def text_number(text: str, region: Region = UNITED_STATES) -> float | None:
     """The number that Excel reads in a string where it expects a number.
 
     Args:
         text: the string.
-        order: whether the day or the month comes first in dates of three numbers.
+        region: how dates in text are read.
 
     Returns:
         The number; None where Excel shows ``#VALUE!``.
@@ -190,9 +174,9 @@ def text_number(text: str, order: DayOrder = DayOrder.UNKNOWN) -> float | None:
         raise UnsureError
     number = _signed(shown)
     if number is None:
-        if is_of_other_order(shown, order):
+        if is_of_other_order(shown, region):
             return None
-        number = date_number(shown, order)
+        number = date_number(shown, region)
         if number is not None and shown != text:
             _check_blanks(text)
             return None
@@ -264,26 +248,26 @@ def _first_digits(text: str) -> str:
     return str(Decimal((sign, cut, value.adjusted() - len(digits) + 1)))
 
 
-def date_number(text: str, order: DayOrder = DayOrder.UNKNOWN) -> float | None:
+def date_number(text: str, region: Region = UNITED_STATES) -> float | None:
     """Reads the serial number of a date, a time, or both; None if the text is neither.
 
     Args:
         text: the text.
-        order: as for :func:`text_number`.
+        region: as for :func:`text_number`.
 
     Raises:
         UnsureError: the result depends on the region or on the day of the calculation.
     """
-    moment = day_and_time(text, order)
+    moment = day_and_time(text, region)
     return None if moment is None else moment[0] + moment[1]
 
 
-def day_and_time(text: str, order: DayOrder = DayOrder.UNKNOWN) -> tuple[int, float] | None:
+def day_and_time(text: str, region: Region = UNITED_STATES) -> tuple[int, float] | None:
     """Reads a date as a day number (day 1 is in 1900) and a time in days; None if it is neither.
 
     Args:
         text: the text.
-        order: as for :func:`text_number`.
+        region: as for :func:`text_number`.
 
     Raises:
         UnsureError: the result depends on the region or on the day of the calculation.
@@ -295,9 +279,9 @@ def day_and_time(text: str, order: DayOrder = DayOrder.UNKNOWN) -> tuple[int, fl
         head, tail = text[:at].rstrip(" ,"), text[at + 1 :].strip(" ")
         clock = _time(tail)
         if clock is not None and clock < 1:
-            day = _date(head, order)
+            day = _date(head, region)
             return None if day is None else (day, clock)
-    day = _date(text, order)
+    day = _date(text, region)
     return None if day is None else (day, 0.0)
 
 
@@ -322,7 +306,9 @@ def _time(text: str) -> float | None:
     return float((hours * 3600 + minutes * 60 + seconds) / 86_400)
 
 
-def _date(text: str, order: DayOrder) -> int | None:
+def _date(text: str, region: Region) -> int | None:
+    if not region.speaks_english and region.names_month(text):
+        raise UnsureError  # which names of another language are read, and where, is not documented
     matches = ((pattern.fullmatch(text), has_day) for pattern, has_day in _DATES)
     match, has_day = next((pair for pair in matches if pair[0] is not None), (None, False))
     if match is None:
@@ -330,7 +316,7 @@ def _date(text: str, order: DayOrder) -> int | None:
     month_text = match["m"].lower()
     month = int(month_text) if month_text.isdigit() else _MONTHS.index(month_text[:3]) + 1
     year, day = int(match["y"]), int(match["d"]) if has_day else 1
-    if match.re is _DATES[0][0] and order is DayOrder.DAY_FIRST:
+    if match.re is _DATES[0][0] and region.day_order is DayOrder.DAY_FIRST:
         month, day = day, month
     if len(match["y"]) == 2:
         year += 2000 if year < 30 else 1900
@@ -348,11 +334,12 @@ def _date(text: str, order: DayOrder) -> int | None:
 _IN_SOME_ORDER = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2\d{4}(?: [\d:. APMapm]*)?")
 
 
-def is_of_other_order(text: str, order: DayOrder) -> bool:
+def is_of_other_order(text: str, region: Region) -> bool:
     """Whether text is not a date because its second or first number cannot be a month.
 
     In a year of two digits, the numbers may be in a third order.
     """
+    order = region.day_order
     match = None if order is DayOrder.UNKNOWN else _IN_SOME_ORDER.fullmatch(text)
     if match is None:
         return False
@@ -368,11 +355,17 @@ _DAY_OF_YEAR = (
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def month_and_day(text: str) -> tuple[int, int] | None:
-    """Reads a day of the current year, such as ``1Sep``; None if the text is not one."""
+def month_and_day(text: str, region: Region) -> tuple[int, int] | None:
+    """Reads a day of the current year, such as ``1Sep``; None if the text is not one.
+
+    Raises:
+        UnsureError: the names of months are not English.
+    """
     for pattern in _DAY_OF_YEAR:
         match = pattern.fullmatch(text)
         if match is not None:
+            if not region.speaks_english:
+                raise UnsureError
             month, day = _MONTHS.index(match["m"].lower()[:3]) + 1, int(match["d"])
             return (month, day) if 1 <= day <= _DAYS[month - 1] else None
     return None

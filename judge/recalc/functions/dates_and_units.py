@@ -60,10 +60,10 @@ def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _moment(evaluation: Evaluation, text: str) -> tuple[int, float] | ErrorValue:
     """Reads a date, a time or both as a day and a time of day; #VALUE! if the text is neither."""
     plain = text.strip(" ")
-    order = evaluation.values.day_order
-    if not any(map(str.isdigit, plain)) or is_of_other_order(plain, order):
+    region = evaluation.values.region
+    if not any(map(str.isdigit, plain)) or is_of_other_order(plain, region):
         return VALUE
-    moment = day_and_time(plain, order)
+    moment = day_and_time(plain, region)
     if moment is not None:
         return moment
     if text_number(plain) is None:
@@ -93,7 +93,9 @@ def _part(place: int) -> Function:
     """Returns a Python function that computes YEAR, MONTH or DAY."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
-        day = month_and_day(value.strip(" ")) if isinstance(value, str) and place else None
+        day = None
+        if isinstance(value, str) and place:
+            day = month_and_day(value.strip(" "), evaluation.values.region)
         if day is not None:  # of this year, but that does not matter here
             evaluation.converted = True
             return float(day[place - 1])

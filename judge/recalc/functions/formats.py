@@ -22,6 +22,7 @@ from judge.recalc.functions.conversions import (
     general_text,
     round_half_up,
 )
+from judge.recalc.functions.regions import ENGLISH, Names
 from judge.workbook.cell import ErrorValue
 
 MAX_SECTIONS = 4
@@ -42,11 +43,7 @@ _CONDITION = re.compile(r"(<=|>=|<>|<|>|=) *(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 _COLOURS = re.compile(
     r"black|blue|cyan|green|magenta|red|white|yellow|color ?\d{1,2}", re.IGNORECASE
 )
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_IN_ENGLISH = re.compile(r"\[\$.*-(0*409|en-us)\]", re.IGNORECASE | re.DOTALL)
 
 
 class _Token(NamedTuple):
@@ -61,10 +58,12 @@ class _Section:
     Attributes:
         tokens: its tokens, without conditions and colours.
         condition: operator and number, if it has one.
+        in_english: whether it asks for English names of months and days.
     """
 
     tokens: tuple[_Token, ...]
     condition: tuple[str, float] | None
+    in_english: bool
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -74,8 +73,13 @@ class _Section:
         return _Token("sign", sign) in self.tokens
 
 
-def formatted(value: float | str, code: str) -> str | ErrorValue:
+def formatted(value: float | str, code: str, names: Names = ENGLISH) -> str | ErrorValue:
     """Writes a number or a string in a number format; an error if a quote is not closed.
+
+    Args:
+        value: the number or the string.
+        code: the format.
+        names: the names of months and days, unless the format asks for English names.
 
     Raises:
         UnsureError: the format is not documented, depends on the region, or cannot show the value.
@@ -98,7 +102,7 @@ def formatted(value: float | str, code: str) -> str | ErrorValue:
         return ("-" if value < 0 else "") + general_text(abs(value))
     section, shows_sign = _chosen(value, numeric)
     sign = "-" if value < 0 and shows_sign else ""
-    return _of_number(abs(value), sign, section)
+    return _of_number(abs(value), sign, section, ENGLISH if section.in_english else names)
 
 
 @functools.lru_cache(maxsize=512)
@@ -106,13 +110,15 @@ def _sections(code: str) -> tuple[_Section, ...]:
     sections: list[_Section] = []
     tokens: list[_Token] = []
     condition: tuple[str, float] | None = None
+    in_english = False
     for match in _TOKEN.finditer(code):
         kind, text = match.lastgroup or "", match[match.lastgroup or 0]
         if kind == "sign" and text == ";":
-            sections.append(_Section(tuple(tokens), condition))
-            tokens, condition = [], None
+            sections.append(_Section(tuple(tokens), condition, in_english))
+            tokens, condition, in_english = [], None, False
             continue
         if kind == "bracket":
+            in_english = in_english or _IN_ENGLISH.fullmatch(text) is not None
             stated = _CONDITION.fullmatch(text[1:-1])
             if stated is not None:
                 condition = (stated[1], float(stated[2]))
@@ -120,7 +126,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
         token = _read(kind, text)
         if token is not None:
             tokens.append(token)
-    sections.append(_Section(tuple(tokens), condition))
+    sections.append(_Section(tuple(tokens), condition, in_english))
     if len(sections) > MAX_SECTIONS:
         raise UnsureError
     return tuple(sections)
@@ -143,8 +149,8 @@ def _read(kind: str, text: str) -> _Token | None:
         if re.fullmatch("h+|m+|s+", inner, re.IGNORECASE):
             return _Token("elapsed", inner.lower())
         if inner.startswith("$"):
-            symbol, dash, region = inner[1:].partition("-")
-            if dash and region.upper() not in ("409", "0409", "en-US".upper()) and not symbol:
+            symbol, dash, _ = inner[1:].partition("-")
+            if dash and not symbol and _IN_ENGLISH.fullmatch(text) is None:
                 raise UnsureError
             return _Token("literal", symbol)
         raise UnsureError
@@ -204,10 +210,10 @@ def _holds(value: float, operator: str, limit: float) -> bool:
     }[operator]  # fmt: skip
 
 
-def _of_number(value: float, sign: str, section: _Section) -> str | ErrorValue:
+def _of_number(value: float, sign: str, section: _Section, names: Names) -> str | ErrorValue:
     kinds = section.kinds
     if "date" in kinds or "elapsed" in kinds or "half" in kinds:
-        return _of_date(value, sign, section)
+        return _of_date(value, sign, section, names)
     if "general" in kinds:
         if kinds - {"general", "literal"} or section.has("%"):
             raise UnsureError
@@ -417,7 +423,12 @@ def _as_fraction(value: float, sign: str, section: _Section) -> str:
 # -- dates and times -------------------------------------------------------------------------------
 
 
-def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
+def _of_date(value: float, sign: str, section: _Section, names: Names) -> str | ErrorValue:
+    if any(
+        token.kind in ("date", "elapsed", "half") and token.text[0].lower() in names.other_codes
+        for token in section.tokens
+    ):
+        raise UnsureError
     tokens = _with_minutes(section.tokens)
     elapsed = any(token.kind == "elapsed" for token in tokens)
     if not elapsed and (sign or value >= LAST_SERIAL + 1):
@@ -445,7 +456,7 @@ def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
         if in_fraction and places:
             pieces.append(f".{clock.ticks % 10**places:0{places}d}")
         else:
-            pieces.append(_date_piece(token, clock, half=half))
+            pieces.append(_date_piece(token, clock, names, half=half))
     return "".join(pieces)
 
 
@@ -515,7 +526,7 @@ def _fraction_places(tokens: list[_Token]) -> int:
     return 0
 
 
-def _date_piece(token: _Token, clock: _Clock, *, half: bool) -> str:
+def _date_piece(token: _Token, clock: _Clock, names: Names, *, half: bool) -> str:
     kind, text = token
     if kind in ("literal", "sign"):
         if text in ("%", "@") or text.isdigit():
@@ -530,10 +541,10 @@ def _date_piece(token: _Token, clock: _Clock, *, half: bool) -> str:
         return letters[hour >= 12] if text.upper() == text or "/" in text else text
     if kind != "date":
         raise UnsureError
-    return _unit_text(text, clock, hour % 12 or 12 if half else hour)
+    return _unit_text(text, clock, names, hour % 12 or 12 if half else hour)
 
 
-def _unit_text(text: str, clock: _Clock, hour: int) -> str:
+def _unit_text(text: str, clock: _Clock, names: Names, hour: int) -> str:
     """Writes one code of a date or time format, such as ``yyyy``."""
     seconds = clock.seconds
     numbers = {"h": hour, "n": seconds % 3600 // 60, "s": seconds % 60}
@@ -545,14 +556,21 @@ def _unit_text(text: str, clock: _Clock, hour: int) -> str:
     if text[0] == "y":
         return f"{year % 100:02d}" if len(text) <= 2 else f"{year:04d}"
     if text[0] == "m":
-        name = _MONTHS[month - 1]
         if len(text) <= 2:
             return f"{month:0{len(text)}d}"
-        return {3: name[:3], 5: name[0]}.get(len(text), name)
+        name = _known((names.short_months if len(text) == 3 else names.months)[month - 1])
+        if len(text) == 5 and name[0].isdigit():
+            raise UnsureError
+        return name[0] if len(text) == 5 else name
     if len(text) <= 2:
         return f"{day:0{len(text)}d}"
-    weekday = _DAYS[(clock.days - 1) % 7]
-    return weekday[:3] if len(text) == 3 else weekday
+    return _known((names.short_days if len(text) == 3 else names.days)[(clock.days - 1) % 7])
+
+
+def _known(name: str | None) -> str:
+    if name is None:
+        raise UnsureError
+    return name
 
 
 def fixed(number: float, places: int, *, thousands: bool) -> str:

@@ -26,13 +26,14 @@ from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.functions.complexes import COMPLEX_FUNCTIONS
 from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
-from judge.recalc.functions.conversions import DayOrder, UnsureError, date_number
+from judge.recalc.functions.conversions import UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
 from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.functions.pairs import PAIR_FUNCTIONS
+from judge.recalc.functions.regions import Region
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
@@ -45,7 +46,7 @@ from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS
 from judge.workbook.sheets.sheet import Sheet
 
 if TYPE_CHECKING:
-    from judge.recalc.day_order import Dated
+    from judge.recalc.region import Regional
 
 FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
@@ -92,8 +93,9 @@ class OwnValues:
     Args:
         contents: the workbook. If it counts days from 1904, no functions of dates are computed.
         taken: formula cell -> the value that is already known, such as an engine's.
-        dated: the cells that may depend on a date in text, in which the day comes first. They have
-            no value if their formula has criteria, in which the month comes first.
+        regional: the cells that depend on a region other than the United States. Those that may
+            depend on a date in text have no value if their formula has criteria, in which dates are
+            read as in the United States.
         renewing: whether the limits on read and compared cells start again from zero.
     """
 
@@ -101,7 +103,7 @@ class OwnValues:
         self,
         contents: Contents,
         taken: Mapping[CellRef, CellValue] | None = None,
-        dated: Dated | None = None,
+        regional: Regional | None = None,
         *,
         renewing: bool = True,
     ) -> None:
@@ -110,7 +112,7 @@ class OwnValues:
         self._workbook = workbook
         self._index = contents.index
         self._taken = taken or {}
-        self._dated = dated
+        self._regional = regional
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
         self._arrays: dict[CellRef, _Kept] = {}
         self._areas: dict[CellRange, Cells | None] = {}
@@ -122,7 +124,7 @@ class OwnValues:
         self._kept_arrays: dict[Hashable, _Kept] = {}
         self._kept_values = 0
         self.date_1904 = workbook.date_1904
-        self.day_order = contents.day_order
+        self.region = contents.region
         self.charset = "mac_roman" if on_mac else "cp1252"
         if renewing:
             contents.budget.renew()
@@ -206,8 +208,8 @@ class OwnValues:
             raise UnsureError
         if not of_arrays and traits(cell.formula).array_sensitive:
             raise UnsureError  # a range where Excel takes one of its values
-        dated = self._dated
-        if dated and has_criteria(cell.formula) and dated.holds(ref.sheet, cell):
+        regional = self._regional
+        if regional and has_criteria(cell.formula) and regional.reads_date(ref.sheet, cell):
             raise UnsureError
         node: Node | None = tree(cell.formula)
         if node is None or (isinstance(node, Reference) and node.size > 1):
@@ -476,8 +478,8 @@ class _Values:
         return self._own.date_1904
 
     @property
-    def day_order(self) -> DayOrder:
-        return self._own.day_order
+    def region(self) -> Region:
+        return self._own.region
 
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
@@ -515,7 +517,7 @@ def followed_values(
     contents: Contents,
     cells: Mapping[CellRef, Cell],
     walk: Walk | None,
-    dated: Dated | None = None,
+    regional: Regional | None = None,
 ) -> tuple[dict[CellRef, CellValue], bool]:
     """Computes, without any engine, some requested cells and the cells that they depend on.
 
@@ -523,7 +525,7 @@ def followed_values(
         contents: the workbook.
         cells: the requested formula cells.
         walk: all formula cells that these depend on; None if they are not known.
-        dated: as for :class:`OwnValues`.
+        regional: as for :class:`OwnValues`.
 
     Returns:
         The values, and whether a cell that is left to engines may read one of them.
@@ -534,7 +536,7 @@ def followed_values(
         if ref not in followed and not step.fills:
             stored = contents.workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
             followed[ref] = contents.index.cell(ref) or stored
-    own = OwnValues(contents, dated=dated)
+    own = OwnValues(contents, regional=regional)
     values = _converted(own, followed, lambda _: False)
     if not values:
         return {}, False

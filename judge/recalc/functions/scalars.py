@@ -33,7 +33,6 @@ from judge.recalc.functions.conversions import (
     NA,
     NUM,
     VALUE,
-    DayOrder,
     UnsureError,
     number_text,
     round_half_up,
@@ -41,6 +40,7 @@ from judge.recalc.functions.conversions import (
 )
 from judge.recalc.functions.criteria import Cells, Scalar, is_number, text_order
 from judge.recalc.functions.refusals import REFUSALS
+from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
 
 MAX_TEXT_CHARS = 32_767
@@ -60,8 +60,8 @@ class Values(Protocol):
         ...
 
     @property
-    def day_order(self) -> DayOrder:
-        """Whether the day or the month comes first in dates in text."""
+    def region(self) -> Region:
+        """How dates in text are read, and names of months and days are written."""
         ...
 
     def kept_array(
@@ -339,12 +339,12 @@ class Evaluation:
         if value is None or isinstance(value, (bool, int)):
             return float(value or 0)
         self.converted = True
-        number = text_number(value, self.values.day_order)
+        number = text_number(value, self.values.region)
         return VALUE if number is None else number
 
     def _accepts(self, text: str) -> bool:
         """Whether a function of numbers and logical values accepts a string."""
-        number = text_number(text, self.values.day_order)
+        number = text_number(text, self.values.region)
         return number is not None or text.upper() in ("TRUE", "FALSE")
 
 

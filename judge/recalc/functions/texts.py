@@ -42,10 +42,13 @@ def _text(evaluation: Evaluation, value: Scalar, code: Scalar) -> Scalar:
         raise UnsureError
     if isinstance(value, bool):
         return evaluation.text(value)
+    region = evaluation.values.region
     if isinstance(value, str):
-        number = text_number(value, evaluation.values.day_order)
-        return formatted(value if number is None else number, code)
-    return formatted(float(value or 0), code) if not isinstance(value, ErrorValue) else value
+        number = text_number(value, region)
+        return formatted(value if number is None else number, code, region.names)
+    if isinstance(value, ErrorValue):
+        return value
+    return formatted(float(value or 0), code, region.names)
 
 
 def _value(evaluation: Evaluation, value: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""Dates in text in which the day comes first, as the gold's stored values show."""
+"""What the gold's stored values show: the order of dates in text, and names of months and days."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import pytest
 
 from judge.core.submission import Origin
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
-from judge.recalc.day_order import day_order, with_days_first, with_plain_numbers
-from judge.recalc.functions.conversions import DayOrder, UnsureError, text_number
+from judge.recalc.functions.contents import Contents
+from judge.recalc.functions.conversions import UnsureError, text_number
+from judge.recalc.functions.formats import formatted
+from judge.recalc.functions.regions import (
+    ENGLISH,
+    LANGUAGES,
+    DayOrder,
+    Names,
+    Region,
+    common,
+)
 from judge.recalc.policy import Recalculator
+from judge.recalc.region import region_of, with_days_first, with_plain_numbers
 from judge.recalc.trust import read_table
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
@@ -58,10 +68,10 @@ def saved(cells: Mapping[str, Any], application: str = "Microsoft Excel") -> Wor
     return open_workbook(content.getvalue())
 
 
-def order_of(book: Workbook) -> DayOrder:
-    return day_order(
-        book, FormulaIndex(book.sheet_names, lambda sheet: sheet_formulas(book, sheet))
-    )
+def shown_by(book: Workbook) -> Region:
+    """The region that the stored values of a workbook show."""
+    index = FormulaIndex(book.sheet_names, lambda sheet: sheet_formulas(book, sheet))
+    return region_of(Contents(book, index))
 
 
 APRIL_13, APRIL_3, MARCH_4 = 44299, 44289, 44259
@@ -85,7 +95,7 @@ APRIL_13, APRIL_3, MARCH_4 = 44299, 44289, 44259
     ],
 )
 def test_only_stored_values_show_the_order(cells: Mapping[str, Any], order: DayOrder) -> None:
-    assert order_of(saved(cells)) is order
+    assert shown_by(saved(cells)).day_order is order
 
 
 @pytest.mark.parametrize(
@@ -103,7 +113,7 @@ def test_only_stored_values_show_the_order(cells: Mapping[str, Any], order: DayO
     ],
 )
 def test_text_is_read_in_the_order(text: str, order: DayOrder, number: float | None) -> None:
-    assert text_number(text, order) == number
+    assert text_number(text, Region(order)) == number
 
 
 @pytest.mark.parametrize(
@@ -111,7 +121,7 @@ def test_text_is_read_in_the_order(text: str, order: DayOrder, number: float | N
 )
 def test_what_is_a_date_only_in_another_order_is_unsure(text: str, order: DayOrder) -> None:
     with pytest.raises(UnsureError):
-        text_number(text, order)
+        text_number(text, Region(order))
 
 
 class Counting(ScriptedEngine):
@@ -227,3 +237,136 @@ def test_dates_are_rewritten_in_texts_only() -> None:
     assert with_days_first(b"2021-04-03 12:30, 1/2/3/4, 1.5") == b"2021-04-03 12:30, 1/2/3/4, 1.5"
     assert with_plain_numbers(b"15/08/2004 - Venus") == b"15082004"
     assert with_plain_numbers(b"Venus 15") == b"Venus 15"
+
+
+# -- the names of months and days ------------------------------------------------------------------
+
+MARCH_15, MAY_1 = 44270, 44317
+"""A Monday and a Saturday in 2021."""
+
+
+@pytest.mark.parametrize(
+    ("cells", "language"),
+    [
+        ({"A1": (f'TEXT({MARCH_15},"mmmm")', "marzo")}, "es or it"),
+        ({"A1": (f'TEXT({MAY_1},"mmmm")', "mayo")}, "es"),
+        ({"A1": (f"TEXT({MAY_1},B2)", "mayo 2021"), "B2": "mmmm yyyy"}, "es"),
+        ({"A1": (f'"en "&TEXT({MAY_1},"MMMM")', "en mayo")}, "es"),
+        ({"A1": (f'TEXT({MARCH_15},"mmm")', "Mrz")}, "de"),
+        ({"A1": (f'TEXT({MARCH_15},"dddd")', "lundi")}, "fr"),
+        ({"A1": (f'TEXT({MARCH_15},"mmm")', "3月")}, "zh or ja"),
+        ({"A1": (f'TEXT({MARCH_15},"mmmm")', "Март")}, "ru"),
+        # Right in English, or in no language.
+        ({"A1": (f'TEXT({MAY_1},"mmm")', "May")}, "en"),
+        ({"A1": (f'TEXT({MARCH_15},"mmmm")', "mayo")}, "en"),
+        ({"A1": (f'TEXT({MARCH_15},"[$-409]mmmm")', "marzo")}, "en"),
+        # The value of a formula that writes no name, and of one that depends on the day.
+        ({"A1": ("B2", "mayo"), "B2": "mayo", "A3": ("TEXT(1,B4)", "Jan"), "B4": "mmm"}, "en"),
+        ({"A1": (f'TEXT(TODAY()*0+{MAY_1},"mmmm")', "mayo")}, "en"),
+        # Contradictory values.
+        (
+            {
+                "A1": (f'TEXT({MAY_1},"mmmm")', "mayo"),
+                "A2": (f'TEXT({MARCH_15},"mmmm")', "March"),
+            },
+            "en",
+        ),
+        (
+            {
+                "A1": (f'TEXT({MAY_1},"mmmm")', "mayo"),
+                "A2": (f'TEXT({MARCH_15},"mmmm")', "mars"),
+            },
+            "en",
+        ),
+    ],
+)
+def test_only_stored_values_show_the_language(cells: Mapping[str, Any], language: str) -> None:
+    assert shown_by(saved(cells)).names.language == language
+
+
+SPANISH = common([names for names in LANGUAGES if names.language == "es"])
+
+
+def test_names_are_those_that_all_remaining_styles_share() -> None:
+    shown = shown_by(saved({"A1": (f'TEXT({MAY_1},"mmmm")', "mayo")})).names
+    assert shown == SPANISH
+    assert shown.months[0] == "enero"
+    assert shown.short_months[:5] == (None, None, None, None, None)
+    dotted = shown_by(saved({"A1": (f'TEXT({MAY_1},"d mmm")', "1 may.")})).names
+    assert dotted.language == "es"
+    assert dotted.short_months[0] == "ene."
+
+
+@pytest.mark.parametrize("names", [ENGLISH, *LANGUAGES])
+def test_lists_of_names_are_complete(names: Names) -> None:
+    lengths = [12, 12, 7, 7]
+    lists = (names.months, names.short_months, names.days, names.short_days)
+    assert [len(one) for one in lists] == lengths
+    assert [len(set(one)) for one in lists] == lengths
+    words = [name for one in lists for name in one if name and not name.isdigit()]
+    assert all(names.in_text(f"1-{word}-2021") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("mmmm", "marzo"),
+        ("d mmmm", "15 marzo"),
+        ("mmmmm", "m"),
+        ("dddd", "lunes"),
+        ("[$-409]mmm yyyy", "Mar 2021"),
+        ("hh:mm", "00:00"),
+        ("mm", "03"),
+    ],
+)
+def test_formats_write_names_of_the_language(code: str, text: str) -> None:
+    assert formatted(MARCH_15, code, SPANISH) == text
+
+
+@pytest.mark.parametrize("code", ["mmm", "ddd", "mmmm yyyy", "h AM/PM"])
+def test_what_the_styles_of_a_language_write_differently_is_unsure(code: str) -> None:
+    with pytest.raises(UnsureError):
+        formatted(MARCH_15, code, SPANISH)
+
+
+@pytest.mark.parametrize("text", ["1-mayo-2021", "1-Jan-2021", "mayo 2021"])
+def test_names_in_text_are_not_read_in_another_language(text: str) -> None:
+    with pytest.raises(UnsureError):
+        text_number(text, Region(names=SPANISH))
+    assert text_number("2021-05-01", Region(names=SPANISH)) == MAY_1
+    assert text_number("Calle Mayor 5", Region(names=SPANISH)) is None
+
+
+SPANISH_GOLD = {"A1": (f'TEXT({MAY_1},"mmmm")', "mayo")}
+
+
+def test_names_are_written_as_the_gold_shows() -> None:
+    cells = {
+        "A1": f'=TEXT({MARCH_15},"mmmm")',
+        "A2": '=IF(A1="marzo",1,2)',
+        "A3": '=COUNTIF(A1:A1,"marzo")',
+        "A4": f'=TEXT({MARCH_15},"mmm")',
+        "A5": "=A4",
+        "A6": '=DATEVALUE("1-"&A1&"-2021")',
+        "A7": "=STDEVA(B1,3)",
+        "A8": '=TEXT(7,"00")',
+        "B1": "marzo",
+    }
+    values = dict.fromkeys(map(ref, range(1, 9)), 7)
+    engines = [ScriptedEngine(name, values) for name in ("libreoffice", "ironcalc")]
+    recalculator = Recalculator(engines, trust=NO_TRUST)
+    gold = saved(SPANISH_GOLD)
+    computed = recalculator.fill(workbook(cells), [ALL], origin=Origin.SOLUTION, like=gold)
+    assert by_row(computed) == {1: "marzo", 2: 1, 3: 1, 7: 7, 8: "07"}
+    assert computed.not_calculated.keys() == {ref(4), ref(5), ref(6)}
+    assert "in another language (es)" in computed.not_calculated[ref(4)]
+
+
+@pytest.mark.parametrize("like", [None, saved(SPANISH_GOLD, "a library")])
+def test_names_are_english_without_evidence(like: Workbook | None) -> None:
+    output = saved({**SPANISH_GOLD, "A2": (f'TEXT({MARCH_15},"mmmm")', "marzo")})
+    engines = [ScriptedEngine(name, {ref(2): "March"}) for name in ("libreoffice", "ironcalc")]
+    recalculator = Recalculator(engines, trust=NO_TRUST)
+    area = CellRange("S", 2, 1, 2, 1)
+    computed = recalculator.fill(output, [area], origin=Origin.SOLUTION, like=like)
+    assert computed.values == {ref(2): "March"}
