@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from benchmarks.report import NO_CHROMIUM, find_chromium
@@ -92,6 +93,29 @@ def watched(window: Page) -> Iterator[Watched]:
 def _note(watched: Watched, kind: str, text: str) -> None:
     if kind in {"error", "warning"}:
         watched.problems.append(f"{kind}: {text}")
+
+
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Waits for the second animation frame: by then, what observes the size of the page has run."""
+FAULTS = """async within => {
+  const found = await axe.run(within ?? document, {resultTypes: ["violations"]});
+  return found.violations.map(fault => `${fault.id}: ${fault.help}: ` +
+    JSON.stringify(fault.nodes.slice(0, 2).map(node => node.html.slice(0, 120))));
+}"""
+
+
+class Axe:
+    """Looks for faults of accessibility in views of a page that is open; it is loaded once."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        page.evaluate(AXE_SCRIPT)
+
+    def faults(self, within: str | None = None) -> list[str]:
+        """Lists the faults of the page as it is drawn now, or those within a CSS selector."""
+        self._page.evaluate(DRAWN)
+        faults: list[str] = self._page.evaluate(FAULTS, within)
+        return faults
 
 
 @pytest.fixture(scope="session")

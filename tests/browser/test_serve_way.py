@@ -20,7 +20,6 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 from standardwebhooks.webhooks import Webhook
 
@@ -34,7 +33,7 @@ from judge.serve.operations.sending import DeliveryResult, Message, Outcome, sig
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.tables import PhaseState, Role
-from tests.browser.conftest import Watched
+from tests.browser.conftest import Axe, Watched
 from tests.postgresql import new_database
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
 
@@ -304,7 +303,7 @@ def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
     watched: Watched, online: Online, furnished: dict[str, str], who: str
 ) -> None:
     """No axe findings, light at 320 px and dark at 1280; no sideways scrolling; visible focus."""
-    page, axe = watched.page, Axe()
+    page = watched.page
     if who != "visitor":
         online.as_(page, who)
     faults: list[str] = []
@@ -313,15 +312,11 @@ def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
         answer = page.goto(online.address + path)
         assert answer is not None
         assert answer.status == 200, path
+        axe = Axe(page)
         for scheme, width in VIEWS:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 700})
-            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-            faults += [
-                f"{path} ({scheme}): {fault['id']}: {fault['help']}: "
-                f"{[node['html'][:120] for node in fault['nodes'][:2]]}"
-                for fault in found
-            ]
+            faults += [f"{path} ({scheme}): {fault}" for fault in axe.faults()]
             reached = page.evaluate("document.documentElement.scrollWidth")
             if reached > width:
                 faults.append(f"{path}: {reached} pixels wide at {width}")

@@ -53,7 +53,7 @@ def _library() -> bytes:
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         for source in sorted(folder.rglob("*.py")):
             name = source.relative_to(folder.parent)
-            archive.write(source, str(name))
+            archive.write(source, str(name), zipfile.ZIP_DEFLATED)  # seldom read
             py_compile.compile(str(source), str(compiled), dfile=str(name), invalidation_mode=mode)
             archive.write(compiled, str(name.with_suffix(".pyc")))
     return buffer.getvalue()

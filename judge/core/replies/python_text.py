@@ -18,15 +18,15 @@ from dataclasses import dataclass
 
 # -- scanning --------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    r"""
+_DELIMITERS = r"""
     (?P<comment>\#[^\n]*)
-  | (?P<string>(?:[rRbBuUfF]{0,2})(?P<quote>\"{3}|'{3}|"|'))
-  | (?P<name>[^\W\d]\w*)
-  | (?P<open>[(\[{])
-  | (?P<close>[)\]}])
-    """,
-    re.VERBOSE,
+  | {prefix}(?P<quote>\"{{3}}|'{{3}}|"|')
+  | (?P<open>[(\[{{])
+  | (?P<close>[)\]}}])
+"""
+_DELIMITER = re.compile(_DELIMITERS.format(prefix=""), re.VERBOSE)
+_TOKEN = re.compile(
+    _DELIMITERS.format(prefix="[rRbBuUfF]{0,2}") + r"| (?P<name>[^\W\d]\w*)", re.VERBOSE
 )
 _STRING_BODIES = {
     '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+', re.DOTALL),
@@ -71,13 +71,14 @@ class Scan:
 
 
 class Scanner:
-    """Walks over a program piece by piece; every piece ends at the end of a line."""
+    """Walks over a program by whole lines, and keeps its bare text if ``keeps_bare`` says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_bare: bool = False) -> None:
         self._open: list[str] = []
         self._quote: str | None = None
         self._balanced = True
-        self._bare: list[str] = []
+        self._bare: list[str] | None = [] if keeps_bare else None
+        self._tokens = _TOKEN if keeps_bare else _DELIMITER
         self._broken: dict[str, int] = {}
 
     @property
@@ -93,31 +94,30 @@ class Scanner:
     def feed(self, piece: str) -> None:
         """Continues with whole lines; the time needed grows linearly with their length."""
         position = 0
+        bare = self._bare
         self._broken.clear()
         if self._quote is not None:
             position = self._end_string(piece, 0, self._quote)
-        while self._quote is None and (match := _TOKEN.search(piece, position)):
-            self._bare.append(piece[position : match.start()])
+        while self._quote is None and (match := self._tokens.search(piece, position)):
+            kind = match.lastgroup
+            if bare is not None:
+                bare.append(piece[position : match.start()])
+                if kind in {"open", "close", "name"}:
+                    bare.append(match[0])
             position = match.end()
-            if match["string"]:
-                if match.start("quote") < self._broken.get(match["quote"], 0):
-                    continue
-                position = self._end_string(piece, position, match["quote"])
-            elif match["open"]:
+            if kind == "quote":
+                if match.start("quote") >= self._broken.get(match["quote"], 0):
+                    position = self._end_string(piece, position, match["quote"])
+            elif kind == "open":
                 self._open.append(match[0])
-                self._bare.append(match[0])
-            elif match["close"]:
-                if not self._open or self._open.pop() != _PAIRS[match[0]]:
-                    self._balanced = False
-                self._bare.append(match[0])
-            elif match["name"]:
-                self._bare.append(match[0])
-        if self._quote is None:
-            self._bare.append(piece[position:])
+            elif kind == "close" and (not self._open or self._open.pop() != _PAIRS[match[0]]):
+                self._balanced = False
+        if bare is not None and self._quote is None:
+            bare.append(piece[position:])
 
-    def result(self) -> Scan:
-        """Returns the result so far."""
-        return Scan(self.closed, self._quote is not None, "".join(self._bare))
+    def bare(self) -> str:
+        """Returns the text so far with empty strings and without comments, line for line."""
+        return "".join(self._bare or ())
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
         """Returns the index after a string, or after its opening quote if the string has no end."""
@@ -125,7 +125,8 @@ class Scanner:
         end = position if body is None else body.end()
         if piece.startswith(quote, end):
             self._quote = None
-            self._bare.append('""' + "\n" * piece.count("\n", position, end))
+            if self._bare is not None:
+                self._bare.append('""' + "\n" * piece.count("\n", position, end))
             return end + len(quote)
         if len(quote) == 3:
             self._quote = quote
@@ -139,9 +140,9 @@ class Scanner:
 
 def scan(code: str) -> Scan:
     """Scans a whole program."""
-    scanner = Scanner()
+    scanner = Scanner(keeps_bare=True)
     scanner.feed(code)
-    return scanner.result()
+    return Scan(scanner.closed, scanner.in_string, scanner.bare())
 
 
 def defined_names(code: str) -> frozenset[str]:
