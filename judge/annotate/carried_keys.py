@@ -22,7 +22,7 @@ from judge.workbook.reader import Workbook, sheet_formulas
 MAX_KEYS = 2
 """How many ideas one relation may contribute for one workbook."""
 
-MAX_KEY_LENGTH = 40
+MAX_KEY_CHARS = 40
 
 MIN_PIECE = 3
 """How long text in the answer must be to count as part of a key."""
@@ -125,7 +125,7 @@ class Material:
         """
         folded = text.casefold()
         if not (
-            1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
+            1 < len(text) <= MAX_KEY_CHARS and any(map(str.isalpha, text)) and text == text.strip()
         ):
             return False
         question = self.instruction.casefold()
@@ -234,7 +234,7 @@ def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, lis
 
 
 def _is_key(text: str) -> bool:
-    return 1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text))
+    return 1 < len(text) <= MAX_KEY_CHARS and any(map(str.isalpha, text))
 
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")

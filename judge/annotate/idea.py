@@ -204,7 +204,7 @@ _QUOTED = re.compile(
     r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
 )
 
-MAX_WORD_LENGTH = 30
+MAX_WORD_CHARS = 30
 
 
 def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str
         dict.fromkeys(
             word
             for word in words
-            if 0 < len(word) <= MAX_WORD_LENGTH and any(map(str.isalpha, word)) and word[0] != "="
+            if 0 < len(word) <= MAX_WORD_CHARS and any(map(str.isalpha, word)) and word[0] != "="
         )
     )
 

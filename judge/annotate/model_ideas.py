@@ -37,9 +37,9 @@ MAX_IDEAS = 20
 MAX_EDITS = 60
 """How many cells one proposal may change."""
 
-MAX_REPLY = 200_000
+MAX_REPLY_CHARS = 200_000
 SHOWN_ROWS = 40
-MAX_TITLE_LENGTH = 200
+MAX_TITLE_CHARS = 200
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -148,8 +148,8 @@ _LIST = re.compile(r"\[\s*\{.*\}\s*\]", re.DOTALL)
 
 
 def _proposals(reply: str) -> tuple[list[Any], str]:
-    if len(reply) > MAX_REPLY:
-        return [], f"the reply is longer than {MAX_REPLY:,} characters"
+    if len(reply) > MAX_REPLY_CHARS:
+        return [], f"the reply is longer than {MAX_REPLY_CHARS:,} characters"
     match = _LIST.search(reply)
     try:
         document = json.load(io.StringIO(match[0])) if match else None
@@ -174,7 +174,7 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
         if edit.ref in answer:
             raise UsageError(f"{position} is a cell of the answer")
         edits.append(edit)
-    title = " ".join(str(proposal.get("why") or "a counterexample").split())[:MAX_TITLE_LENGTH]
+    title = " ".join(str(proposal.get("why") or "a counterexample").split())[:MAX_TITLE_CHARS]
     return Idea(FROM_MODEL, title, tuple(edits))
 
 

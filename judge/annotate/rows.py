@@ -44,7 +44,7 @@ _BEFORE_MERGES = (
     *("autoFilter", "sortState", "dataConsolidate", "customSheetViews"),
 )
 _FORBIDDEN_IN_NAMES = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
-MAX_NAME_LENGTH = 31
+MAX_NAME_CHARS = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
@@ -71,7 +71,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
         UsageError: the name is taken, or not allowed for a sheet.
         WorkbookError: there is no such sheet.
     """
-    if not new or len(new) > MAX_NAME_LENGTH or _FORBIDDEN_IN_NAMES.search(new) or new[0] == "'":
+    if not new or len(new) > MAX_NAME_CHARS or _FORBIDDEN_IN_NAMES.search(new) or new[0] == "'":
         raise UsageError(
             f"{new!r} cannot be the name of a sheet",
             hint="At most 31 characters, none of [ ] : * ? / \\, no apostrophe at the beginning.",

@@ -519,8 +519,8 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
     return decisions
 
 
-_MAX_POST_LENGTH = 6000
-_MAX_WHY_LENGTH = 300
+_MAX_POST_CHARS = 6000
+_MAX_WHY_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,7 +590,7 @@ async def ask_about(
 
 def _request(post: TriagedPost, choice: ModelChoice) -> ChatRequest:
     questions = "\n".join(f"- {name}: {QUESTIONS[name]}" for name in post.questions)
-    text = post.post.text[:_MAX_POST_LENGTH]
+    text = post.post.text[:_MAX_POST_CHARS]
     prompt = choice.template.fill({"questions": questions, "post": text})
     params = {"temperature": 0, **choice.params}
     return ChatRequest(choice.model, ({"role": "user", "content": prompt},), params)
@@ -604,7 +604,7 @@ def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Ju
         return {
             name: Judgement(
                 Answer(str(document[name]["answer"]).strip().lower()),
-                " ".join(str(document[name].get("why") or "").split())[:_MAX_WHY_LENGTH],
+                " ".join(str(document[name].get("why") or "").split())[:_MAX_WHY_CHARS],
                 model,
             )
             for name in questions

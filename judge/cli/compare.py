@@ -196,7 +196,7 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
         )
 
 
-_MAX_VALUE_LENGTH = 200
+_MAX_VALUE_CHARS = 200
 
 
 def print_finding(
@@ -260,7 +260,7 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 def _short(value: object) -> str:
     """A value on one line, shortened if it is long; ``--json`` shows all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
 
 
 @click.command(cls=HelpCommand, examples=("facts output.xlsx",))

@@ -27,7 +27,7 @@ _MAX_FAILURES = 5
 _MAX_LEFT_OUT = 10
 _MAX_TURNS = 8
 _MAX_RESULTS_READ = 10_000
-_MAX_CAUSE_LENGTH = 160
+_MAX_CAUSE_CHARS = 160
 
 _STYLES = {
     Verdict.AC: "green",
@@ -120,7 +120,7 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
     for failure in first:
         sample = f", sample {failure.sample}" if failure.sample else ""
         cause = " ".join(visible(failure.cause).split())
-        cut = cause if len(cause) <= _MAX_CAUSE_LENGTH else f"{cause[: _MAX_CAUSE_LENGTH - 1]}…"
+        cut = cause if len(cause) <= _MAX_CAUSE_CHARS else f"{cause[: _MAX_CAUSE_CHARS - 1]}…"
         yield styled(
             "  ",
             verdict_piece(failure.verdict.value),

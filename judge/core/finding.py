@@ -14,7 +14,7 @@ from judge.core.records.cases import (
     SheetRecord,
 )
 
-_MAX_VALUES_LENGTH = 120
+_MAX_VALUES_CHARS = 120
 """A one-line message shows both values only if they have at most this many characters together."""
 
 
@@ -182,7 +182,7 @@ class FoundDifference:
             return f"{text} ({self.detail})" if self.detail else text
         parts = [self.detail] if self.detail else []
         # As JSON, objects are long: the sentence of the rule and the detail say enough.
-        if has_values and len(values) <= _MAX_VALUES_LENGTH:
+        if has_values and len(values) <= _MAX_VALUES_CHARS:
             parts.append(values)
         text = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
         return f"{text} ({'; '.join(parts)})" if parts else text

@@ -22,7 +22,7 @@ MAX_BYTES = MIB
 MAX_NODES = 50_000
 MAX_DEPTH = 50
 
-_MAX_SCALAR_LENGTH = 64
+_MAX_SCALAR_CHARS = 64
 """Longest number or date; a longer scalar is text, whatever it looks like."""
 
 _TEXT = "tag:yaml.org,2002:str"
@@ -137,7 +137,7 @@ class _BoundedLoader(yaml.SafeLoader):
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """Returns the tag of a node without an explicit tag."""
-        if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _MAX_SCALAR_LENGTH:
+        if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _MAX_SCALAR_CHARS:
             return _TEXT
         return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
@@ -146,7 +146,7 @@ class _BoundedLoader(yaml.SafeLoader):
         if (
             isinstance(node, yaml.ScalarNode)
             and node.tag != _TEXT
-            and len(node.value) > _MAX_SCALAR_LENGTH
+            and len(node.value) > _MAX_SCALAR_CHARS
         ):
             raise yaml.constructor.ConstructorError(
                 None, None, "too long for any type except text", node.start_mark

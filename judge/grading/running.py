@@ -223,7 +223,7 @@ def _signal_name(number: int | None) -> str:
         return f"signal {number}"
 
 
-_CONSOLE_KEPT_CHARACTERS = 4000
+_CONSOLE_KEPT_CHARS = 4000
 
 
 def _run_record(result: RunResult) -> CaseRun:
@@ -237,8 +237,8 @@ def _run_record(result: RunResult) -> CaseRun:
         "cpu_s": round(result.cpu_s, 4),
         "wall_s": round(result.wall_s, 4),
         "peak_memory_bytes": result.peak_memory_bytes,
-        "stdout": stdout[:_CONSOLE_KEPT_CHARACTERS],
-        "stderr": stderr[-_CONSOLE_KEPT_CHARACTERS:],
+        "stdout": stdout[:_CONSOLE_KEPT_CHARS],
+        "stderr": stderr[-_CONSOLE_KEPT_CHARS:],
         "stdout_bytes": result.stdout_bytes,
         "stderr_bytes": result.stderr_bytes,
         "output_bytes": result.output_bytes,

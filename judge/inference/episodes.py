@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,7 @@ from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message
 from judge.inference.conversation import Conversation, try_sandboxes
+from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 
 PAUSE_S = 1.0
@@ -53,12 +55,23 @@ class EpisodeSolver(ABC, Generic[End]):
     Args:
         plan: the plan of the run.
         store: the results directory.
+        pictures: the store for the pictures of messages.
+        threads: threads for blocking work.
         jobs: maximum number of episodes at a time.
     """
 
-    def __init__(self, plan: InferencePlan, store: RunDirectory, jobs: int) -> None:
+    def __init__(
+        self,
+        plan: InferencePlan,
+        store: RunDirectory,
+        pictures: PictureStore,
+        threads: Executor,
+        jobs: int,
+    ) -> None:
         self._plan = plan
         self._store = store
+        self._pictures = pictures
+        self._threads = threads
         self._slots = asyncio.Semaphore(jobs)
 
     async def solve(

@@ -61,7 +61,7 @@ _LINKS = ("input", "gold", "output")
 MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _HEADINGS = [name for name, _ in COLUMNS]
 _MAX_DIFFERENCES = 5
-_MAX_TEXT_LENGTH = 32_000
+_MAX_TEXT_CHARS = 32_000
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 _HOW_TO = f"""\
@@ -214,7 +214,7 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
     else:
         # Text from solutions and workbooks stays text, even if it begins like a formula.
         text = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", str(value))
-        cell.value = text[:_MAX_TEXT_LENGTH]
+        cell.value = text[:_MAX_TEXT_CHARS]
         cell.data_type = "s"
 
 
@@ -242,7 +242,7 @@ def _dress(sheet: Worksheet) -> None:
 _NEEDED = ("no", "audit", *MARKS)
 _MAX_BYTES = 64 * MIB
 _LIMITS = ReadLimits(file_bytes=_MAX_BYTES, part_bytes=256 * MIB, total_bytes=512 * MIB)
-_MAX_SHOWN_LENGTH = 80
+_MAX_SHOWN_CHARS = 80
 _NUMBER = re.compile(r"([0-9]{1,9})(?:\.0{1,20})?")
 
 
@@ -349,7 +349,7 @@ def _mark(texts: Mapping[str, str], name: str, where: str) -> bool | None:
 
 def _shown(text: str) -> str:
     """Quotes text from the sheet for a message: shortened, and without control characters."""
-    cut = text if len(text) <= _MAX_SHOWN_LENGTH else text[:_MAX_SHOWN_LENGTH] + "…"
+    cut = text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "…"
     return f"'{visible(cut)}'"
 
 

@@ -36,7 +36,7 @@ tools with other names, this is not known."""
 
 SUBMIT = "submit"
 _MAX_TOOLS = 100
-_MAX_NAME = 80
+_MAX_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class _Group:
         end = episode.end
         self.tasks.add(episode.key[0])
         word = "interrupted" if end is None else end["ended"] or "unknown"
-        self.ended[word[:_MAX_NAME]] += 1
+        self.ended[word[:_MAX_NAME_CHARS]] += 1
         self.calls.append(len(lines))
         self.errors.update(call.get("error", "tool") for call in lines if not call["ok"])
         self.repairs += sum(len(call.get("repairs", ())) for call in lines)
@@ -271,7 +271,7 @@ def summarise_tools(
             if submission.instruction_type:
                 groups[submission.instruction_type].add(episode, definitions[digest])
             for call in (call for turn in episode.turns for call in turn["calls"]):
-                name = call["tool"][:_MAX_NAME]
+                name = call["tool"][:_MAX_NAME_CHARS]
                 uses[name]["calls"] += 1
                 uses[name]["errors"] += not call["ok"]
                 used_in[name].add(task_id)
@@ -281,7 +281,7 @@ def summarise_tools(
     setting = (run.run.get("setting") or "").partition("/")[2]
     parts = [each.figures(label) for label, each in sorted(groups.items())]
     return ToolsSummary(
-        tools=(identity["asked"] if identity else setting)[:_MAX_NAME],
+        tools=(identity["asked"] if identity else setting)[:_MAX_NAME_CHARS],
         answer=first.head["answer"],
         imported=first.head.get("imported", ""),
         groups=(overall.figures("Overall"), *(parts if len(parts) > 1 else ())),

@@ -99,7 +99,7 @@ FORMAT = OwnFormat()
 # -- reading --------------------------------------------------------------------------------------
 
 _HINT = "dataset/schema.md describes what a suite.json looks like"
-_MAX_ID_LENGTH = 200
+_MAX_ID_CHARS = 200
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -251,10 +251,10 @@ def _raw_id(fields: Fields) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     text = fields.text("id")
-    if "/" in text or text in {".", ".."} or not text.isprintable() or len(text) > _MAX_ID_LENGTH:
+    if "/" in text or text in {".", ".."} or not text.isprintable() or len(text) > _MAX_ID_CHARS:
         fields.fault(
             "id",
-            f"must be at most {_MAX_ID_LENGTH} printable characters without a slash, "
+            f"must be at most {_MAX_ID_CHARS} printable characters without a slash, "
             f"not {shown(text)}",
         )
     return text

@@ -123,7 +123,7 @@ def suspect(
     )
 
 
-MAX_SHOWN_LENGTH = 40
+MAX_SHOWN_CHARS = 40
 
 
 def shown(value: CellValue) -> str:
@@ -134,7 +134,7 @@ def shown(value: CellValue) -> str:
     if isinstance(as_json, dict):
         return str(as_json.get("error", as_json))
     text = str(as_json)
-    cut = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
+    cut = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
     return f"'{cut}'" if isinstance(value, str) else cut
 
 

@@ -46,7 +46,7 @@ ATIF, INSPECT, SWE_AGENT = "atif", "inspect", "swe-agent"
 _MAX_BYTES = 256 * MIB
 _MAX_VALUES = 4_000_000
 _MAX_CALLS = 1_000
-_MAX_TEXT = 1_000_000
+_MAX_TEXT_CHARS = 1_000_000
 _MAX_PICTURE_BYTES = 20 * MIB
 
 Object = Mapping[str, Any]
@@ -279,7 +279,7 @@ class _Pictures:
     def text(self, content: object) -> str:
         """Returns the text of a content, and stores its pictures."""
         if isinstance(content, str):
-            return content[:_MAX_TEXT]
+            return content[:_MAX_TEXT_CHARS]
         parts = (
             [part for part in content if isinstance(part, dict)]
             if isinstance(content, list)
@@ -328,7 +328,7 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
         words = (part.get("text") for part in parts if isinstance(part, dict))
         whole = "\n".join(word for word in words if isinstance(word, str))
-        return str(attachments.get(whole.removeprefix("attachment://"), whole))[:_MAX_TEXT]
+        return str(attachments.get(whole.removeprefix("attachment://"), whole))[:_MAX_TEXT_CHARS]
 
     opening: list[tuple[str, str]] = []
     turns: list[ToolTurn] = []
@@ -469,7 +469,7 @@ def _turn_of_action(step: Object, action: str, call: Object, number: int) -> Too
 
 def _plain(content: object) -> str:
     if isinstance(content, str):
-        return content[:_MAX_TEXT]
+        return content[:_MAX_TEXT_CHARS]
     parts = content if isinstance(content, list) else []
     return "\n".join(_text(part, "text") for part in parts if isinstance(part, dict))
 
@@ -637,7 +637,7 @@ def _objects(document: Object, name: str) -> list[Object]:
 
 def _text(document: Object, name: str) -> str:
     value = document.get(name)
-    return value[:_MAX_TEXT] if isinstance(value, str) else ""
+    return value[:_MAX_TEXT_CHARS] if isinstance(value, str) else ""
 
 
 def _amount(value: object) -> float | None:

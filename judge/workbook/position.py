@@ -46,7 +46,7 @@ _CELLS = re.compile(
     r"(?P<c1>[A-Za-z]{1,3})?(?P<r1>[0-9]{1,7})?(?:(?P<colon>:)(?P<c2>[A-Za-z]{1,3})?(?P<r2>[0-9]{1,7})?)?"
 )
 _CORNER = re.compile("([A-Za-z]*)([0-9]*)")
-_MAX_POSITION_LENGTH = 100_000
+_MAX_POSITION_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
     Raises:
         PositionError: the text cannot be read as a position.
     """
-    if len(text) > _MAX_POSITION_LENGTH:
+    if len(text) > _MAX_POSITION_CHARS:
         raise PositionError(f"the answer position has {len(text):,} characters")
     notes: list[str] = []
     parts: list[PositionPart] = []

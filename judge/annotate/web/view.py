@@ -27,7 +27,7 @@ COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
 """Compared attribute -> its name for people."""
 
 _MAX_RULES = 10
-_MAX_CONDITION = 80
+_MAX_CONDITION_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ def _rule_line(rule: ConditionalRule, look: ConditionalStyle) -> str:
     where = ", ".join(map(str, rule.windows[:3])) + (" …" if len(rule.windows) > 3 else "")
     terms = [value for name, value in rule.terms if name in {"operator", "text", "rank"}]
     condition = " ".join([rule.kind, *terms, *rule.formulas])
-    if len(condition) > _MAX_CONDITION:
-        condition = condition[: _MAX_CONDITION - 1] + "…"
+    if len(condition) > _MAX_CONDITION_CHARS:
+        condition = condition[: _MAX_CONDITION_CHARS - 1] + "…"
     paints = [str(look.fill)] if look.fill is not None else []
     paints += [f"text #{look.font_color}"] if look.font_color else []
     paints += ["bold"] if look.bold else []

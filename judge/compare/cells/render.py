@@ -126,7 +126,7 @@ def _remark(difference: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-_MAX_TEXT_LENGTH = 200
+_MAX_TEXT_CHARS = 200
 _CHARS_AFTER_DIFFERENCE = 40  # of a cut string that stay visible
 
 _WORDS = {
@@ -189,7 +189,7 @@ def _dated(value: CellValue) -> object:
     return {"date": shown} if is_date else shown
 
 
-def _cut(text: str, length: int = _MAX_TEXT_LENGTH) -> str:
+def _cut(text: str, length: int = _MAX_TEXT_CHARS) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
@@ -283,7 +283,7 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
     """Cuts the common start off two long strings if the difference would not be shown otherwise."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
-        if start > _MAX_TEXT_LENGTH - _CHARS_AFTER_DIFFERENCE:
+        if start > _MAX_TEXT_CHARS - _CHARS_AFTER_DIFFERENCE:
             start -= _CHARS_AFTER_DIFFERENCE
             return f"…{expected[start:]}", f"…{actual[start:]}"
     return expected, actual

@@ -16,7 +16,7 @@ LONGEST = 600
 """Length limit of a sentence in characters; longer ones are cut and end with an ellipsis."""
 
 _MAX_NAMED = 12  # items that a sentence lists
-_MAX_QUOTE_LENGTH = 80
+_MAX_QUOTE_CHARS = 80
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth"),
@@ -394,4 +394,4 @@ def _quoted(value: object) -> str:
 
 def _clip(value: object) -> str:
     text = str(value)
-    return text if len(text) <= _MAX_QUOTE_LENGTH else text[: _MAX_QUOTE_LENGTH - 1] + "…"
+    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"

@@ -334,11 +334,9 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         jobs: int = 1,
     ) -> None:
         assert plan.desktop is not None, "only runs on a desktop have episodes"
-        super().__init__(plan, store, jobs)
+        super().__init__(plan, store, pictures, threads, jobs)
         self._mode: DesktopMode = plan.desktop
         self._host = host
-        self._pictures = pictures
-        self._threads = threads
 
     async def check(self) -> None:
         """Checks that desktops can be opened at all.

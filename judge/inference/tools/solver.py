@@ -98,12 +98,10 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         jobs: int = 1,
     ) -> None:
         assert plan.tools is not None, "only runs with tools have these episodes"
-        super().__init__(plan, store, jobs)
+        super().__init__(plan, store, pictures, threads, jobs)
         self._mode: ToolMode = plan.tools
         self._sandbox = sandbox
         self._calculator = calculator
-        self._pictures = pictures
-        self._threads = threads
         self._definitions = ""
 
     def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:

@@ -30,7 +30,7 @@ from judge.report.model import Method
 from judge.suites import Suite
 
 SEVERAL = "several"
-_MAX_TEXT_LENGTH = 200
+_MAX_TEXT_CHARS = 200
 _OF_SETTING = {
     "turns at most": "rounds",
     "minutes at most": "minutes",
@@ -82,7 +82,7 @@ def request_settings(
     phrasings = {task.phrasing.name for task in tasks if task is not None and task.phrasing}
     return RequestSettings(
         history=history if isinstance(history, int) else None,
-        instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_LENGTH],
+        instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_CHARS],
         oracle_plan=inference.get("oracle_plan") is True,
         details={**_model_settings(inference, setting), **_desktop_settings(entries)},
     )
@@ -115,7 +115,7 @@ def _desktop_settings(entries: Sequence[EpisodeEntry]) -> dict[str, str]:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)[:_MAX_TEXT_LENGTH]
+    return f"{value:g}" if isinstance(value, float) else str(value)[:_MAX_TEXT_CHARS]
 
 
 def common(names: Iterable[str]) -> str:

@@ -224,7 +224,7 @@ class EpisodePair:
 Key = tuple[str, int, int]
 """Task id, sample, case."""
 
-_MAX_NAME_LENGTH = 200
+_MAX_NAME_CHARS = 200
 _SETTING_PARTS = 3
 _MAX_PIXELS = 100_000
 
@@ -264,7 +264,7 @@ def entry_of(episode: Episode) -> EpisodeEntry:
     actions = [action for turn in episode.turns for action in turn["actions"]]
     observation, action_space = setting_parts(head["setting"])
     return EpisodeEntry(
-        model=head["model"][:_MAX_NAME_LENGTH],
+        model=head["model"][:_MAX_NAME_CHARS],
         observation=observation,
         action_space=action_space,
         gui_only=options.get("gui_only") is True,
@@ -303,10 +303,10 @@ def _window_text(window: object) -> str:
 
 def setting_parts(setting: str) -> tuple[str, str]:
     """Observation and action space, as in ``desktop/screenshot/pyautogui``; empty if not named."""
-    parts = [*setting[:_MAX_NAME_LENGTH].split("/"), "", "", ""]
+    parts = [*setting[:_MAX_NAME_CHARS].split("/"), "", "", ""]
     return parts[1], "/".join(filter(None, parts[2:_SETTING_PARTS]))
 
 
 def ending_in_words(ended: str | None) -> str:
     """The end of an episode, in words."""
-    return ENDINGS.get(ended, ended[:_MAX_NAME_LENGTH]) if ended else "interrupted"
+    return ENDINGS.get(ended, ended[:_MAX_NAME_CHARS]) if ended else "interrupted"

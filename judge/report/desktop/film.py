@@ -47,7 +47,7 @@ _MAX_PIXELS = 20_000_000
 _MEMORY_BYTES = 2 * 1024**3
 _TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 300.0
-_MAX_LINE_LENGTH = 300
+_MAX_LINE_CHARS = 300
 _MAX_MARKS = 40
 
 
@@ -218,4 +218,4 @@ def _done(action: ActionRecord) -> str:
 
 
 def _line(text: str) -> str:
-    return shown_plainly(" ".join(text[:_MAX_LINE_LENGTH].split()))
+    return shown_plainly(" ".join(text[:_MAX_LINE_CHARS].split()))

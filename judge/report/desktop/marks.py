@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 MAX_MARKS = 200
-_MAX_TEXT_LENGTH = 400
+_MAX_TEXT_CHARS = 400
 _MAX_COORDINATE = 20_000
 _MAX_CLICK_DISTANCE = 4
 """Largest distance between press and release of a click, in pixels; a drag moves farther."""
@@ -60,7 +60,7 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
         previous = marks[-1] if marks else None
         if previous is not None and _continues(previous, mark):
             text = previous.text + mark.text if mark.kind == "type" else previous.text
-            marks[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
+            marks[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_CHARS])
         elif len(marks) < MAX_MARKS:
             marks.append(mark)
     if not marks and read:
@@ -118,11 +118,11 @@ def _pressed(start: _Event, end: _Event, held: Iterable[str]) -> Mark:
     text = " ".join((*held, *button))
     if math.dist((start.x, start.y), (end.x, end.y)) <= _MAX_CLICK_DISTANCE:
         return _mark("click", start, text)
-    return Mark("drag", start.x, start.y, end.x, end.y, text=text[:_MAX_TEXT_LENGTH])
+    return Mark("drag", start.x, start.y, end.x, end.y, text=text[:_MAX_TEXT_CHARS])
 
 
 def _mark(kind: str, event: _Event, text: str = "") -> Mark:
-    return Mark(kind, event.x, event.y, event.x, event.y, text=text[:_MAX_TEXT_LENGTH])
+    return Mark(kind, event.x, event.y, event.x, event.y, text=text[:_MAX_TEXT_CHARS])
 
 
 def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
@@ -130,7 +130,7 @@ def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
         kind, x, y, *rest = (*event[:4], None, None, None)
         pixel = _pixel(x), _pixel(y)
         if isinstance(kind, str) and pixel[0] is not None and pixel[1] is not None:
-            detail = "" if rest[0] is None else str(rest[0])[:_MAX_TEXT_LENGTH]
+            detail = "" if rest[0] is None else str(rest[0])[:_MAX_TEXT_CHARS]
             yield _Event(kind, pixel[0], pixel[1], detail)
 
 

@@ -49,8 +49,8 @@ _TABLE_CHARS_PER_CELL = 40
 """How many characters of an episode's tables take as much space as one cell of a grid; for other
 text, see above."""
 _MAX_MARKS = 20_000
-_MAX_TEXT_LENGTH = 20_000
-_MAX_CELL_LENGTH = 300
+_MAX_TEXT_CHARS = 20_000
+_MAX_CELL_CHARS = 300
 
 
 class _TextSpace:
@@ -62,7 +62,7 @@ class _TextSpace:
     """
 
     def __init__(self, bounds: GridBounds, chars_per_cell: int) -> None:
-        self._longest = min(_MAX_TEXT_LENGTH, bounds.text_chars * 5)
+        self._longest = min(_MAX_TEXT_CHARS, bounds.text_chars * 5)
         self._chars = bounds.cells * chars_per_cell
 
     def text(self, text: str) -> str:
@@ -90,7 +90,7 @@ class _Space(_TextSpace):
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
         """A row of a table; None if there is no space left for it."""
-        shown = [_cut(cell, _MAX_CELL_LENGTH) for cell in cells]
+        shown = [_cut(cell, _MAX_CELL_CHARS) for cell in cells]
         self._table_chars -= sum(map(len, shown))
         return shown if self._table_chars >= 0 else None
 
@@ -141,19 +141,19 @@ def episode_page(
 def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
     """The settings of the desktop, in words."""
     options: Mapping[str, object] = head["options"]
-    yield "model", head["model"][:_MAX_CELL_LENGTH]
-    yield "setting", head["setting"][:_MAX_CELL_LENGTH]
+    yield "model", head["model"][:_MAX_CELL_CHARS]
+    yield "setting", head["setting"][:_MAX_CELL_CHARS]
     yield "only mouse and keyboard", "yes" if options.get("gui_only") is True else "no"
     if "width" in options and "height" in options:
         yield "screen", f"{options['width']} × {options['height']}"[:40]  # noqa: RUF001 - a multiplication
     for name, words in (("window", "window"), ("clutter", "other windows")):
         if options.get(name):
-            yield words, _cut(dump_json(options[name], spaced=True), _MAX_CELL_LENGTH)
+            yield words, _cut(dump_json(options[name], spaced=True), _MAX_CELL_CHARS)
     published = options.get("as_published")
     if isinstance(published, list) and published:
-        yield "as published", ", ".join(map(str, published))[:_MAX_CELL_LENGTH]
-    yield "spreadsheet program", head["office"][:_MAX_CELL_LENGTH]
-    yield "desktop", head["image"][:_MAX_CELL_LENGTH]
+        yield "as published", ", ".join(map(str, published))[:_MAX_CELL_CHARS]
+    yield "spreadsheet program", head["office"][:_MAX_CELL_CHARS]
+    yield "desktop", head["image"][:_MAX_CELL_CHARS]
     yield "started", head["started"][:40]
     yield "ready after", f"{head['ready_s']:.1f} s"
 
@@ -173,7 +173,7 @@ def _turns(
             "width": seen.get("width"),
             "height": seen.get("height"),
             "cursor": seen["cursor"][:2],
-            "windows": [window[:_MAX_CELL_LENGTH] for window in seen["windows"][:_MAX_WINDOWS]],
+            "windows": [window[:_MAX_CELL_CHARS] for window in seen["windows"][:_MAX_WINDOWS]],
             "table": seen["table"],
             "cut": seen["cut"],
             "reply": space.text(turn["reply"]),
@@ -242,7 +242,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 _MAX_CALLS = 60
-_MAX_VALUE_LENGTH = 120
+_MAX_VALUE_CHARS = 120
 _TOOL_CHARS_PER_CELL = 24
 """How many characters of an episode take as much space as one cell of a grid."""
 
@@ -344,7 +344,7 @@ def _tool_facts(head: ToolEpisodeHead) -> Iterator[tuple[str, str]]:
     ]
     for name, text in rows:
         if text:
-            yield name, text[: 4 * _MAX_VALUE_LENGTH]
+            yield name, text[: 4 * _MAX_VALUE_CHARS]
 
 
 def _turn(
@@ -379,10 +379,10 @@ def _call(
 ) -> dict[str, Any]:
     shown = call["text"]["shown"]
     return {
-        "tool": call["tool"][:_MAX_VALUE_LENGTH],
+        "tool": call["tool"][:_MAX_VALUE_CHARS],
         "pieces": highlight(space.text(_arguments(call))),
         "fault": space.text(call.get("fault", "")),
-        "repairs": [repair[:_MAX_VALUE_LENGTH] for repair in call.get("repairs", ())[:20]],
+        "repairs": [repair[:_MAX_VALUE_CHARS] for repair in call.get("repairs", ())[:20]],
         "ok": call["ok"],
         "error": call.get("error", ""),
         "text": space.text(shown),
@@ -476,4 +476,4 @@ def _content(workbook: Workbook, sheet: str, cell: str) -> str:
     read = workbook.sheet(name)
     value = read.values(Window(*position, *position)).get(cell_key(*position))
     text = read.formula(cell_key(*position)) or ("" if value is None else str(value))
-    return _cut(text, _MAX_VALUE_LENGTH)
+    return _cut(text, _MAX_VALUE_CHARS)

@@ -31,7 +31,7 @@ from judge.workbook.facts.sheets import (
 from judge.workbook.tree import Element
 from judge.workbook.workbook_parts import Tab
 
-_MAX_TEXT_LENGTH = 400
+_MAX_TEXT_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def row(name: str, expected: object, actual: object, *, counts: bool = True) -> 
 
 def clip(text: str) -> str:
     """Text for a page, cut off if it is very long."""
-    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_CHARS else text[: _MAX_TEXT_CHARS - 1] + "…"
 
 
 _Object = TypeVar("_Object")

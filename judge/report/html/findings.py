@@ -138,7 +138,7 @@ def _stored_differences(
 
 _MAX_CELLS = 50
 _SAMPLE = "Abc 123"
-_MAX_SAMPLE_LENGTH = 24
+_MAX_SAMPLE_CHARS = 24
 
 
 class StyledSheet:
@@ -172,7 +172,7 @@ class StyledSheet:
             f"{size:g}" if isinstance(size, float) else "",
         ]
         return {
-            "text": (shown or _SAMPLE)[:_MAX_SAMPLE_LENGTH],
+            "text": (shown or _SAMPLE)[:_MAX_SAMPLE_CHARS],
             "blank": not shown,
             "fill": next((colour for colour in look.fill.colours if colour), None),
             "pattern": look.fill.pattern,
@@ -389,7 +389,7 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 
 
 _MAX_FINDINGS = 40
-_MAX_VALUE_LENGTH = 300
+_MAX_VALUE_CHARS = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
 """Kinds of parts that show the whole difference, so that no description is needed."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
@@ -635,4 +635,4 @@ def _plain(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return None if value is None else clip(value)
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 1] + "…"
+    return text if len(text) <= _MAX_VALUE_CHARS else text[: _MAX_VALUE_CHARS - 1] + "…"

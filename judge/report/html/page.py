@@ -186,7 +186,7 @@ _KINDS = (
     (Token.Operator.Word, "k"),
 )
 
-_MAX_CODE_LENGTH = 400_000
+_MAX_CODE_CHARS = 400_000
 
 
 def highlight(code: str) -> list[tuple[str, str]]:
@@ -197,7 +197,7 @@ def highlight(code: str) -> list[tuple[str, str]]:
         functions and classes ``f``, built-in names ``b``, an empty string for anything else. Joined
         together, the pieces are the source.
     """
-    if len(code) > _MAX_CODE_LENGTH:
+    if len(code) > _MAX_CODE_CHARS:
         return [("", code)]
     pieces: list[tuple[str, str]] = []
     lexer = PythonLexer(stripnl=False, ensurenl=False)

@@ -60,7 +60,7 @@ KINDS = {
 """Class of difference -> its letter, which is shown in addition to the colour, and its name."""
 
 _OUTSIDE = {kind.value for kind in OUTSIDE_ANSWER} | {DifferenceClass.MISSING_SHEET.value}
-_MAX_TURN_LENGTH = 200_000
+_MAX_TURN_CHARS = 200_000
 _MAX_PICTURES = 100
 
 
@@ -358,7 +358,7 @@ def _reply(submission: LoadedSubmission) -> str | None:
 
 
 def _cut(text: str) -> str:
-    return text[:_MAX_TURN_LENGTH] + "…" if len(text) > _MAX_TURN_LENGTH else text
+    return text[:_MAX_TURN_CHARS] + "…" if len(text) > _MAX_TURN_CHARS else text
 
 
 def _written(value: object) -> str | None:

@@ -196,9 +196,9 @@ _MAX_FILES = 40
 _MAX_SHEETS = 4
 _MAX_ROWS = 12
 _MAX_COLUMNS = 16
-_MAX_CELL_LENGTH = 60
-_MAX_TEXT_LENGTH = 4_000
-_MAX_TEXT_BYTES = 4 * _MAX_TEXT_LENGTH
+_MAX_CELL_CHARS = 60
+_MAX_TEXT_CHARS = 4_000
+_MAX_TEXT_BYTES = 4 * _MAX_TEXT_CHARS
 
 
 def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dict[str, Any]]:
@@ -257,7 +257,7 @@ def _sheet(sheet: SheetPreview) -> dict[str, Any]:
 def _row(row: Sequence[Value]) -> list[str]:
     texts = (_cell(value) for value in row[:_MAX_COLUMNS])
     return [
-        text if len(text) <= _MAX_CELL_LENGTH else text[:_MAX_CELL_LENGTH] + "…" for text in texts
+        text if len(text) <= _MAX_CELL_CHARS else text[:_MAX_CELL_CHARS] + "…" for text in texts
     ]
 
 
@@ -277,4 +277,4 @@ def _text(path: Path) -> str:
     with opened_regular(path, SuiteError, MAX_FILE_BYTES) as file:
         data = b"" if file is None else file.read(_MAX_TEXT_BYTES)
     text = data.decode("utf-8", "replace")
-    return text if len(text) <= _MAX_TEXT_LENGTH else text[:_MAX_TEXT_LENGTH] + "…"
+    return text if len(text) <= _MAX_TEXT_CHARS else text[:_MAX_TEXT_CHARS] + "…"

@@ -113,7 +113,7 @@ _FORMULA = re.compile(
 )
 _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\b" + QUOTED + rb"/?>")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-MAX_TEXT = 32_767
+MAX_TEXT_CHARS = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,9 +363,9 @@ class SheetXml:
     def _checked(self, text: str, address: str) -> str:
         if _NOT_XML.search(text):
             raise WorkbookError(f"{address}: the text holds a character that no workbook can hold")
-        if len(text) > MAX_TEXT:
+        if len(text) > MAX_TEXT_CHARS:
             raise WorkbookError(
-                f"{address}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
+                f"{address}: the text has {len(text):,} characters, a cell holds {MAX_TEXT_CHARS:,}"
             )
         return text
 
