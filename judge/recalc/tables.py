@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from judge.errors import WorkbookError
-from judge.formulas.lexer import Kind, is_too_long, tokens
+from judge.formulas.lexer import Kind, Token, is_too_long, tokens
 from judge.workbook.address import Window, cell_name, folded, parse_window
 from judge.workbook.cell import Cell
 from judge.workbook.editing.parts import escape_text
@@ -222,9 +222,21 @@ class Tables:
                 continue
             if word.kind is Kind.BRACKETS:
                 return None
-            pieces.append(word.text)
+            pieces.append(self._named_in_text(words, at, sheet) or word.text)
             at += 1
         return pieces
+
+    def _named_in_text(self, words: Sequence[Token], at: int, sheet: str) -> str | None:
+        """The text of ``INDIRECT("Sales[Units]")`` as a range; None for any other token."""
+        word, near = words[at], (*words[max(at - 2, 0) : at], *words[at + 1 : at + 2])
+        if [token.text.upper() for token in near] != ["INDIRECT", "(", ")"]:
+            return None
+        if word.kind is not Kind.TEXT or "#this row" in word.text.casefold():
+            return None
+        pieces = self._pieces_of(word.text[1:-1], sheet)
+        named = pieces[0] if pieces is not None and len(pieces) == 1 else None
+        text = named.text(0) if isinstance(named, _Reference) else None
+        return None if text is None else '"' + text.replace('"', '""') + '"'
 
     def cell(self, cell: Cell, sheet: str) -> Cell:
         """Replaces the structured references of a formula cell, once for each object."""

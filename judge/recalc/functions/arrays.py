@@ -30,7 +30,7 @@ from judge.formulas.tree import (
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import Evaluation, Function, OfValues, joined
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues, joined, type_of
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -712,6 +712,7 @@ ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
     "ROW": _numbers_of_cells(rows=True),
     "COLUMN": _numbers_of_cells(rows=False),
     "TRANSPOSE": _transpose,
+    "TYPE": lambda evaluation, arguments: single(type_of(evaluation, arguments)),
     "_XLFN.TOROW": _line_of(rows=True),
     "_XLFN.TOCOL": _line_of(rows=False),
     "OFFSET": _offset,

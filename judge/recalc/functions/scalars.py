@@ -638,7 +638,7 @@ def _error_type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return _ERROR_NUMBERS[value.code]
 
 
-def _type(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+def type_of(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """TYPE: a number for the kind of a value; engines differ on the kinds of values in cells."""
     if len(arguments) != 1:
         raise UnsureError
@@ -677,7 +677,6 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "POWER": OfValues(2, 2, _raised),
     "LOG": OfValues(1, 2, _logarithm_of),
     "ERROR.TYPE": _error_type,
-    "TYPE": _type,
     "NOT": OfValues(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),

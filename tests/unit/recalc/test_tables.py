@@ -58,6 +58,8 @@ def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) ->
         ("=SUM(Sales[[#Headers],[#Data],[Tax]])", "=SUM($E$2:$E$5)"),
         ("=SUM(Sales[[Item]:[Tax]])", "=SUM($C$3:$E$5)"),
         ('="Sales[Tax]"&Sales[[#Data],[Item]]', '="Sales[Tax]"&$C$3:$C$5'),
+        ('=SUM(INDIRECT("sales[Tax]"))', '=SUM(INDIRECT("$E$3:$E$5"))'),
+        ('=INDIRECT("Sales[Gross]")&Sales[[#Headers],[Tax]]', '=INDIRECT("Sales[Gross]")&$E$2'),
     ],
 )
 def test_references_through_a_table_name_rectangles(written: str, meant: str) -> None:
