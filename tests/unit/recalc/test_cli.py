@@ -67,7 +67,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
     path = tmp_path / "book.xlsx"
-    cells = {"A1": "=B1+1", "A2": "=NA()", "A3": "=B1", "A4": '="text"', "B1": 2}
+    cells = {"A1": "=B1+1", "A2": "=NA()", "A3": "=B2", "A4": '="text"', "B1": 2, "B2": 44348}
     path.write_bytes(package(cells, A3="yyyy-mm-dd"))
     return path
 
