@@ -14,11 +14,12 @@ from typing import NamedTuple
 import yaml
 
 from judge.formulas.shapes import NAMED, OF_ARRAYS
+from judge.recalc.names import JUDGE
 from judge.recalc.trust import PAIR, RIGHT, Record, TrustTable, trust_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
 CHECKS = Path(__file__).with_name("function_checks.yaml")
-ENGINES = ("libreoffice", "ironcalc", "formualizer", PAIR)
+ENGINES = ("libreoffice", "ironcalc", "formualizer", PAIR, JUDGE)
 MIN_CELLS = 2
 """How many cells a shape must have for its mistakes to be listed."""
 SHOWN_FAULTS = 4
@@ -32,7 +33,8 @@ out of those for which it had a value or an error. The cells are from golds, fro
 as at most ten cells, and a mistake counts against the call that makes it
 ([recalculation](recalculation.md)). If an engine has no figures, it had no values.
 
-"Agree" counts the cells on which IronCalc and formualizer agree. "For arrays" means a call that
+"Agree" counts the cells on which IronCalc and formualizer agree, "judge" those that the judge
+computes itself. "For arrays" means a call that
 gets a computed array, or several values where it expects one. Faults are shapes of arguments,
 with the letters of [recalculation](recalculation.md#the-weighted-vote), for which an engine is
 right in fewer than nine of ten cells. Only the worst are shown; `judge engines FUNCTION` prints
@@ -69,8 +71,8 @@ def checks() -> dict[str, Check]:
 def page(table: TrustTable) -> str:
     """Makes the whole page from a table of records."""
     lines = [INTRODUCTION, "## Records", ""]
-    lines.append("| function | LibreOffice | IronCalc | formualizer | agree | faults |")
-    lines.append("|---|---|---|---|---|---|")
+    lines.append("| function | LibreOffice | IronCalc | formualizer | agree | judge | faults |")
+    lines.append("|---|---|---|---|---|---|---|")
     for name in sorted(table.functions):
         if name[0].isalpha() and not name.startswith(NAMED):
             counts = " | ".join(_count(table.record(name, engine)) for engine in ENGINES)

@@ -34,7 +34,7 @@ from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import address
-from judge.recalc.names import FORMULAS
+from judge.recalc.names import FORMULAS, JUDGE
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import TrustTable, read_table, trust_table
@@ -168,7 +168,8 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
         for ref in item.counted:
             votes = answers[ref].typed if ref in answers else {}
             right = [name for name, vote in votes.items() if item.accepts(ref, vote)]
-            for name in (*right, *(["any"] if right else []), "cells"):
+            any_engine = ["any"] if set(right) - {JUDGE} else []
+            for name in (*right, *any_engine, "cells"):
                 alone[item.source, name] += 1
         print(f"{item.source}: {len(answers)} cells", file=sys.stderr, flush=True)
     return samples, alone
@@ -223,6 +224,11 @@ def main() -> None:
             yield from of_suite(arguments.suite)
         yield from of_battery(arguments.probes)
 
+    if arguments.write_own:
+        data = json.loads(TRUST.read_text(encoding="utf-8"))
+        data |= with_own(data, record(measured(), ())[0])
+        TRUST.write_text(as_text(data), encoding="utf-8")
+        return
     with contextlib.ExitStack() as stack:
         kept_in = arguments.answers or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
@@ -261,7 +267,30 @@ def main() -> None:
         for name in names if arguments.without_each else arguments.without:
             rest = [engine for engine in engines if engine.name != name]
             judge(f"without {name}", _always(rest, table))
-    print_report(report, alone, names)
+    print_report(report, alone, [*names, JUDGE])
+
+
+def with_own(data: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
+    """Replaces the judge's own records in a table, and keeps those of the engines.
+
+    Args:
+        data: the table.
+        samples: what the judge computed.
+    """
+    newer = trust_data([sample for sample in samples if sample.engine == JUDGE], {})
+    parts = {}
+    for part in ("functions", "shapes"):
+        kept = {
+            name: {engine: counts for engine, counts in records.items() if engine != JUDGE}
+            for name, records in data[part].items()
+        }
+        names = sorted(kept.keys() | newer[part].keys())
+        merged = {
+            name: dict(sorted({**kept.get(name, {}), **newer[part].get(name, {})}.items()))
+            for name in names
+        }
+        parts[part] = {name: records for name, records in merged.items() if records}
+    return parts
 
 
 def _always(engines: Sequence[Engine], table: TrustTable) -> Callable[[str], Recalculator]:
@@ -357,6 +386,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
+    parser.add_argument(
+        "--write-own", action="store_true", help="only write the judge's own records; no engine"
+    )
     parser.add_argument("--folds", type=int, default=0, metavar="N")
     parser.add_argument(
         "--without-each", action="store_true", help="also leave out each engine in turn"

@@ -34,7 +34,8 @@ from judge.grading.keys import CaseKeys
 from judge.grading.running import outcome_of_output, read_output
 from judge.recalc.computing import answer_conditions
 from judge.recalc.names import Mode
-from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells
+from judge.recalc.policy import Recalculator
+from judge.recalc.wanted import replaced_cells, untrusted_cells
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import submission_of_program, submission_of_reply

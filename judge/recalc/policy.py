@@ -18,7 +18,7 @@ import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.submission import Origin
-from judge.errors import RecalcError, WorkbookError
+from judge.errors import RecalcError
 from judge.files.writing import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
@@ -37,7 +37,12 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.functions.contents import Contents
-from judge.recalc.functions.own import corrected_values, followed_values, values_of_constants
+from judge.recalc.functions.own import (
+    corrected_values,
+    followed_values,
+    values_of_all,
+    values_of_constants,
+)
 from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.recalc.functions.tried import is_of_mixed_arrays, is_tried
 from judge.recalc.names import JUDGE, Mode
@@ -58,14 +63,16 @@ from judge.recalc.reduction import (
 )
 from judge.recalc.region import Regional, region_of, regional_cells
 from judge.recalc.services import services_digest
+from judge.recalc.support import judges_cells
 from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import (
     WantedCell,
+    calculates,
     finished,
-    refreshed_cells,
+    replaced_cells,
     uncomputed_cells,
-    wanted_cells,
+    untrusted_cells,
 )
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
@@ -76,11 +83,9 @@ from judge.workbook.cell import (
     CellValue,
     ComputedValues,
     ErrorValue,
-    WorkbookFacts,
 )
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.reader import Workbook, sheet_formulas
-from judge.workbook.xml_parts import whole_number
 
 if TYPE_CHECKING:
     from judge.recalc.cascade import Cascade
@@ -90,29 +95,6 @@ DEFAULT_TIMEOUT_S = 60.0
 
 UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 """A function name that no engine knows; it replaces names that Excel would not know either."""
-
-
-OLDEST_EXCEL = 9
-"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
-
-
-CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
-"""Other programs that calculate, by the names that they write into files."""
-
-
-def calculates(facts: WorkbookFacts) -> bool:
-    """Whether the workbook was last written by a program that calculates, according to the file.
-
-    openpyxl claims to be Excel with its own version (3.x), and XlsxWriter to be Excel 12 with
-    placeholders for values and a request to calculate on load.
-    """
-    application = facts.application or ""
-    if facts.full_calc_on_load:
-        return False
-    if "excel" in application.casefold():
-        major = whole_number((facts.app_version or "").split(".")[0])
-        return major is None or major >= OLDEST_EXCEL
-    return any(name in application.casefold() for name in CALCULATING)
 
 
 @functools.cache
@@ -137,47 +119,6 @@ FOLLOWED_ALONE = 500
 MAX_BELOW = 20_000
 """Largest number of precedents of the requested cells that the engines are asked about as well. An
 engine that is overruled in one of these does not count in the cells that read it."""
-
-
-def untrusted_cells(
-    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
-) -> tuple[list[WantedCell], list[str]]:
-    """The formula cells in some ranges that have no stored value, or one that is not trusted.
-
-    Args:
-        workbook: an open workbook.
-        ranges: rectangles on its sheets, with the sheets' real names.
-        mode: when to compute.
-        origin: where the workbook comes from.
-
-    Returns:
-        The cells, and notes on what could not be searched.
-
-    Raises:
-        WorkbookError: the ranges cannot be read, or it cannot be determined which cells of a
-            submission are filled by formulas.
-    """
-    if mode == "never":
-        return [], []
-    wanted, unseen = wanted_cells(workbook, ranges)
-    if unseen and origin is Origin.SOLUTION:
-        with workbook.package.blamed():
-            raise WorkbookError(unseen[0])
-    trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
-    return [cell for cell in wanted if not (trusted and cell.has_cached_value)], unseen
-
-
-def replaced_cells(
-    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
-) -> dict[CellRef, str]:
-    """Cell of a submission whose stored value Excel replaces when it opens the file -> why.
-
-    Raises:
-        WorkbookError: it cannot be determined which cells these are.
-    """
-    if mode == "never" or origin is not Origin.SOLUTION:
-        return {}
-    return refreshed_cells(workbook, ranges)
 
 
 class _Opened:
@@ -215,21 +156,30 @@ class _Opened:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Prepared:
-    """The request about some cells, and the cells that need no engine.
+    """What is known about some cells before an engine is asked.
 
     Attributes:
-        request: the request to the engines.
+        dependencies: what the cells depend on.
         known: cell that is computed without any engine, requested or not -> its value.
+        recorded: those of these that engines compute as well, but the judge was always right there.
         regional: the cells that depend on the region; None if it is the United States.
         notes: what a person should know about the request.
+        make_request: makes the request to the engines.
     """
 
-    request: EngineRequest
+    dependencies: Dependencies
     known: Mapping[CellRef, CellValue]
+    recorded: AbstractSet[CellRef]
     regional: Regional | None
     notes: tuple[str, ...]
+    make_request: Callable[[], EngineRequest]
+
+    @functools.cached_property
+    def request(self) -> EngineRequest:
+        """The request to the engines, made when the first of them is asked."""
+        return self.make_request()
 
 
 _NO_VALUE = ErrorValue("#VALUE!")
@@ -282,10 +232,12 @@ class Recalculator:
     @functools.cached_property
     def _cascade(self) -> Cascade:
         """The cascade; imported and made when the first cell needs an engine."""
-        cascade: Cascade = resolve_name("judge.recalc.cascade:Cascade")(
-            self._engines, self._trust if self._trust is not None else trust_table()
-        )
-        return cascade
+        make: type[Cascade] = resolve_name("judge.recalc.cascade:Cascade")
+        return make(self._engines, self._records)
+
+    @property
+    def _records(self) -> TrustTable:
+        return self._trust if self._trust is not None else trust_table()
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -461,6 +413,11 @@ class Recalculator:
         corrected |= self._corrected(opened, cells, prepared, {}, outcome)[0]
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
+            if ref in prepared.recorded:
+                why = (
+                    "no engine is needed: the judge was always right when it computed the "
+                    "functions that the cell depends on"
+                )
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = finished(answer.value, cell, date_1904=workbook.facts.date_1904)
         return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
@@ -468,35 +425,37 @@ class Recalculator:
     def votes(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> dict[CellRef, CellVotes]:
-        """The answers of every engine except the slow one for the formula cells of some ranges.
+        """The answers of every engine except the slow one, and of the judge, for formula cells.
 
         Raises:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        wanted, _ = untrusted_cells(workbook, ranges, "always", origin)
+        every, _ = untrusted_cells(workbook, ranges, "always", origin)
         opened = _Opened(workbook)
-        cells = opened.written_out(wanted)
+        cells = opened.written_out(every)
         refused = _too_long(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
-        if not cells or not self._engines:
+        if not cells:
             return {}
         request = self._prepared(opened, cells).request
-        typed = {
-            cell.ref: functools.partial(finished, cell=cell, date_1904=workbook.facts.date_1904)
-            for cell in cells
-        }
-        return {
-            ref: replace(
-                answers, typed={name: typed[ref](vote) for name, vote in answers.votes.items()}
-            )
-            for ref, answers in self._cascade.all_votes(request).items()
-        }
+        own = values_of_all(opened.contents, {cell.ref: cell.source for cell in cells}, {})
+        wanted = {cell.ref: cell for cell in cells}
+        date_1904 = workbook.facts.date_1904
+        answers = {}
+        for ref, said in self._cascade.all_votes(request).items():
+            votes = {**said.votes, **({JUDGE: own[ref]} if ref in own else {})}
+            typed = {
+                name: finished(vote, wanted[ref], date_1904=date_1904)
+                for name, vote in votes.items()
+            }
+            answers[ref] = replace(said, votes=votes, typed=typed)
+        return answers
 
     def _compute(self, opened: _Opened, cells: Sequence[WantedCell]) -> tuple[ComputedValues, bool]:
         """Computes values; also returns whether another run would compute the same."""
         prepared = self._prepared(opened, cells)
-        left = prepared.request.requested - prepared.known.keys()
+        left = {cell.ref for cell in cells} - prepared.known.keys()
         outcome = CascadeResult()
         if left:
             outcome = _without_engines(left)
@@ -507,7 +466,7 @@ class Recalculator:
         corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            constants = replaceable(corrected, prepared.request.dependencies)
+            constants = replaceable(corrected, prepared.dependencies)
             known = functools.partial(with_known, parts=opened.parts, values=constants)
             outcome = outcome.updated(self._asked_again(opened, prepared, known, stale))
         outcome = replace(
@@ -534,7 +493,7 @@ class Recalculator:
             engines=self._used(outcome.used),
             notes=(*prepared.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not prepared.request.dependencies.volatile
+        return computed, outcome.complete and not prepared.dependencies.volatile
 
     def _corrected(
         self,
@@ -550,18 +509,18 @@ class Recalculator:
             Cell -> the right value, and the cells that read one of these and have to be computed
             again.
         """
-        if not self._computes_itself:
+        left = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.known}
+        if not self._computes_itself or not left:
             return {}, frozenset()
         results = {**own, **outcome.values}
         taken = {ref: value for ref, value in results.items() if value is not None}
 
         reads_logical = prepared.request.reads_logical
-        sources = {cell.ref: cell.source for cell in cells}
 
         def is_suspect(ref: CellRef) -> bool:
             if isinstance(taken.get(ref, _NO_VALUE), ErrorValue):
                 return True
-            formula = sources[ref].formula or ""
+            formula = left[ref].formula or ""
             return is_of_mixed_arrays(formula) or (
                 reads_logical is not None
                 and any(
@@ -570,7 +529,6 @@ class Recalculator:
                 )
             )
 
-        left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
         if prepared.regional is not None:
             regional = prepared.regional.among(left)
             left = {ref: source for ref, source in left.items() if ref not in regional}
@@ -579,7 +537,7 @@ class Recalculator:
             opened.contents,
             left,
             taken,
-            prepared.request.dependencies.walk,
+            prepared.dependencies.walk,
             suspects=is_suspect,
             rounded={ref for ref in outcome.office_alone if isinstance(taken.get(ref), float)},
         )
@@ -609,38 +567,77 @@ class Recalculator:
         return len(self._engines) > 1
 
     def _prepared(self, opened: _Opened, cells: Sequence[WantedCell]) -> _Prepared:
-        """Prepares the request to the engines about some cells."""
-        workbook, tables, index = opened.workbook, opened.tables, opened.index
+        """Computes what needs no engine, and prepares the request about the other cells."""
         sources = {cell.ref: cell.source for cell in cells}
         # All cells that an array formula fills have the same source.
         followed = {id(source): (ref.sheet, source) for ref, source in sources.items()}
-        rests_on = dependencies_or_doubt([*followed.values()], index)
-        involved = {**_below(rests_on, index), **sources}
-        intersecting = _intersecting(involved)
-        requested = intersecting & sources.keys()
+        rests_on = dependencies_or_doubt([*followed.values()], opened.index)
         notes = self._notes(rests_on)
-        if requested:
+        intersecting = _intersecting(sources)
+        if intersecting:
             notes.append(
-                f"{len(requested)} formulas take a range where Excel expects one value and are "
+                f"{len(intersecting)} formulas take a range where Excel expects one value and are "
                 "not array formulas, so Excel takes the cell in their own row or column: "
-                f"{address(min(requested))}"
+                f"{address(min(intersecting))}"
             )
+        known: dict[CellRef, CellValue] = {}
+        recorded: dict[CellRef, CellValue] = {}
+        region, regional = opened.contents.region, None
+        if region != UNITED_STATES:
+            regional = regional_cells(opened.workbook, rests_on.walk, region)
+        replaced: Mapping[CellRef, CellValue] = {}
+        if self._computes_itself:
+            alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
+            known, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
+            replaced = known if is_read else {}
+            if regional is None:
+                known = {**known, **_settled_here(opened, sources, known)}
+                recorded = self._recorded(opened, sources, known, rests_on)
+                known = {**known, **recorded}
+        make = functools.partial(self._request, opened, sources, rests_on, replaced)
+        return _Prepared(rests_on, known, recorded.keys(), regional, tuple(notes), make)
+
+    def _recorded(
+        self,
+        opened: _Opened,
+        sources: Mapping[CellRef, Cell],
+        known: Mapping[CellRef, CellValue],
+        rests_on: Dependencies,
+    ) -> dict[CellRef, CellValue]:
+        """The values of the cells in which the judge is right by its own records."""
+        states_spills = calculates(opened.workbook.facts)
+        sure = judges_cells(rests_on.walk, self._records, states_spills=states_spills)
+        cells = {
+            ref: source
+            for ref, source in sources.items()
+            if ref not in known and CellRef(ref.sheet, source.row, source.column) in sure
+        }
+        return values_of_all(opened.contents, cells, known) if cells else {}
+
+    def _request(
+        self,
+        opened: _Opened,
+        sources: Mapping[CellRef, Cell],
+        rests_on: Dependencies,
+        known: Mapping[CellRef, CellValue],
+    ) -> EngineRequest:
+        """The request to the engines about some cells.
+
+        Args:
+            opened: the workbook.
+            sources: the cells.
+            rests_on: what they depend on.
+            known: cell -> the value that replaces its formula in the workbook.
+        """
+        workbook, tables, index = opened.workbook, opened.tables, opened.index
+        involved = {**_below(rests_on, index), **sources}
         parts = opened.parts
         package = reduced(workbook, rests_on, index)
         named: frozenset[str] = frozenset()
         if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
             package, named = expanded(package, parts, index)
-        known: dict[CellRef, CellValue] = {}
-        region, regional = opened.contents.region, None
-        if region != UNITED_STATES:
-            regional = regional_cells(workbook, rests_on.walk, region)
-        if self._computes_itself:
-            alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
-            known, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
-            if is_read:
-                package = with_known(package, parts, replaceable(known, rests_on))
-            if regional is None:
-                known |= _settled_here(opened, sources, known)
+        if known:
+            package = with_known(package, parts, replaceable(known, rests_on))
         last_row = last_rows(workbook, index)
 
         def rewritten(xml: bytes, sheet: str) -> bytes:
@@ -648,13 +645,13 @@ class Recalculator:
             return with_bounded_columns(written, functools.partial(last_row, sheet))
 
         slim = with_sheets(slimmed(package), parts, rewritten)
-        request = EngineRequest(
+        return EngineRequest(
             workbook=package,
             formulas={ref: source.formula or "" for ref, source in involved.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
-            intersecting=intersecting,
+            intersecting=_intersecting(involved),
             arrays={ref for ref, source in involved.items() if _is_filled(source)},
             wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
@@ -666,7 +663,6 @@ class Recalculator:
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
         )
-        return _Prepared(request, known, regional, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import bisect
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.formulas.references import Reference
 from judge.formulas.traits import FormulaTraits
-from judge.recalc.trust import TrustTable
+from judge.recalc.names import JUDGE
+from judge.recalc.trust import PAIR, TrustTable
 from judge.workbook.cell import CellRef
 from judge.workbook.dependency import (
     Dependencies,
@@ -87,7 +88,7 @@ class Support:
         def is_unsure(step: Followed) -> bool:
             # Formulas that differ only in numbers have the same object as ``calls``.
             if id(step.calls) not in judged:
-                judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
+                judged[id(step.calls)] = not self._trust.is_sure(PAIR, step.calls)
             return (
                 judged[id(step.calls)]
                 or not _is_plain(step.traits)
@@ -201,6 +202,72 @@ class Support:
             walk, lambda step: step.may_read_more or step.fills or has(step.traits), reads
         )
         return {step.ref for step in walk.steps} - marked
+
+
+def judges_cells(
+    walk: Walk | None, trust: TrustTable, *, states_spills: bool
+) -> AbstractSet[CellRef]:
+    """The cells whose value is the judge's own, if it can compute them; no engine is asked.
+
+    Everything that such a cell depends on is known: only functions with which the judge was always
+    right when it had a value, and no names, volatile functions and references made from text. An
+    array formula is represented by its first cell.
+
+    Args:
+        walk: the formula cells in the order in which they were followed; None if there are too
+            many.
+        trust: the benchmark's records.
+        states_spills: whether the file states which cells each formula fills.
+    """
+    if walk is None:
+        return frozenset()
+    judged: dict[int, bool] = {}
+
+    def is_unsure(step: Followed) -> bool:
+        if step.may_read_more or not _is_understood(step.traits, step.fills):
+            return True
+        # Formulas that differ only in numbers have the same object as ``calls``.
+        if id(step.calls) not in judged:
+            judged[id(step.calls)] = not trust.is_sure(JUDGE, step.calls)
+        return judged[id(step.calls)]
+
+    spilled = None if states_spills else _reads_spilled(walk.index)
+    return {step.ref for step in walk.steps} - passed_on(walk, is_unsure, spilled)
+
+
+def _reads_spilled(index: FormulaIndex) -> Reads:
+    """Whether a rectangle may hold a cell into which an array formula spills from its own cell."""
+
+    @functools.cache
+    def spilling(sheet: str) -> Sequence[CellRef]:
+        return [
+            CellRef(sheet, cell.row, cell.column)
+            for _, cells in index.sheet(sheet).cells.values()
+            for cell in cells
+            if len(set((cell.array_range or "A1:A2").split(":"))) == 1
+        ]
+
+    def reads(sheet: str, reference: Reference) -> bool:
+        _, _, _, bottom, right = reference
+        return any(
+            bottom >= row and right >= column and (bottom > row or right > column)
+            for _, row, column in spilling(sheet)
+        )
+
+    return reads
+
+
+def _is_understood(formula: FormulaTraits, fills: bool) -> bool:
+    """Whether the judge knows what a formula reads, and that its value in Excel is known."""
+    return not (
+        formula.unprefixed
+        or formula.unknown
+        or formula.volatile
+        or formula.valueless
+        or formula.spans_sheets
+        or formula.intersects
+        or (formula.array_sensitive and not fills)
+    )
 
 
 def _is_plain(formula: FormulaTraits) -> bool:

@@ -103,23 +103,25 @@ class TrustTable:
         self._chances: dict[tuple[str, Call, bool], float] = {}
         self._least: dict[tuple[str, tuple[Call, ...], bool], float] = {}
 
-    def pair_is_sure(self, calls: Iterable[Call]) -> bool:
-        """Whether a value on which IronCalc and formualizer agree is taken without LibreOffice.
+    def is_sure(self, witness: str, calls: Iterable[Call]) -> bool:
+        """Whether the value of a witness is taken without asking anyone else.
 
         Args:
+            witness: the pair, where it agrees, or the judge itself.
             calls: all calls in a formula.
         """
-        return all(self._is_sure(call) for call in calls)
+        return all(self._is_sure(witness, call) for call in calls)
 
-    def _is_sure(self, call: Call) -> bool:
-        shape, function = self._shape(call, PAIR), self.record(call.function, PAIR)
+    def _is_sure(self, witness: str, call: Call) -> bool:
+        shape, function = self._shape(call, witness), self.record(call.function, witness)
         if shape.total >= MIN_EVIDENCE:
             return shape.share >= SURE and function.share >= MOSTLY_SURE
         if call.omits:
             return False  # other shapes say nothing about an argument that is left out
         if function.total >= MIN_EVIDENCE:
             return function.share >= SURE
-        return not _is_function(call.function)
+        # The judge has records of operators too.
+        return witness == PAIR and not _is_function(call.function)
 
     def chance(self, engine: str, calls: Iterable[Call], *, is_error: bool) -> float:
         """The probability that an engine's value for a formula is right.

@@ -1,4 +1,4 @@
-"""Finds the cells of some ranges that formulas fill, and types their computed values."""
+"""Finds the cells of some ranges that have to be computed, and types their computed values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.formulas.traits import traits
+from judge.recalc.names import Mode
 from judge.workbook.address import Window, cell_key, parse_window
-from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue, WorkbookFacts
 from judge.workbook.cell_values import written_controls
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, filling_cells
 from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE
-from judge.workbook.xml_parts import linked_parts
+from judge.workbook.xml_parts import linked_parts, whole_number
 
 
 class WantedCell(NamedTuple):
@@ -208,3 +210,67 @@ def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellVal
         return from_serial(value, date_1904=date_1904, elapsed=is_elapsed_format(number_format))
     except (OverflowError, ValueError):
         return ErrorValue("#VALUE!")
+
+
+OLDEST_EXCEL = 9
+"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
+
+
+CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
+"""Other programs that calculate, by the names that they write into files."""
+
+
+def calculates(facts: WorkbookFacts) -> bool:
+    """Whether the workbook was last written by a program that calculates, according to the file.
+
+    openpyxl claims to be Excel with its own version (3.x), and XlsxWriter to be Excel 12 with
+    placeholders for values and a request to calculate on load.
+    """
+    application = facts.application or ""
+    if facts.full_calc_on_load:
+        return False
+    if "excel" in application.casefold():
+        major = whole_number((facts.app_version or "").split(".")[0])
+        return major is None or major >= OLDEST_EXCEL
+    return any(name in application.casefold() for name in CALCULATING)
+
+
+def untrusted_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> tuple[list[WantedCell], list[str]]:
+    """The formula cells in some ranges that have no stored value, or one that is not trusted.
+
+    Args:
+        workbook: an open workbook.
+        ranges: rectangles on its sheets, with the sheets' real names.
+        mode: when to compute.
+        origin: where the workbook comes from.
+
+    Returns:
+        The cells, and notes on what could not be searched.
+
+    Raises:
+        WorkbookError: the ranges cannot be read, or it cannot be determined which cells of a
+            submission are filled by formulas.
+    """
+    if mode == "never":
+        return [], []
+    wanted, unseen = wanted_cells(workbook, ranges)
+    if unseen and origin is Origin.SOLUTION:
+        with workbook.package.blamed():
+            raise WorkbookError(unseen[0])
+    trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
+    return [cell for cell in wanted if not (trusted and cell.has_cached_value)], unseen
+
+
+def replaced_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> dict[CellRef, str]:
+    """Cell of a submission whose stored value Excel replaces when it opens the file -> why.
+
+    Raises:
+        WorkbookError: it cannot be determined which cells these are.
+    """
+    if mode == "never" or origin is not Origin.SOLUTION:
+        return {}
+    return refreshed_cells(workbook, ranges)

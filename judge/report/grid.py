@@ -22,7 +22,7 @@ from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
-from judge.recalc.policy import calculates
+from judge.recalc.wanted import calculates
 from judge.report.grid_marks import UNKNOWN, Marks, complete_marks, marks_of_record
 from judge.report.grid_window import (
     Block,

@@ -25,5 +25,5 @@ def test_faults_are_the_shapes_with_mistakes_and_array_calls_have_a_row() -> Non
             }
         )
     )
-    assert "| ROMAN |  | 9 of 9 |  |  | ironcalc: `ROMAN(c,1)` 1 of 4 |" in text
-    assert "| SUM for arrays |  |  |  | 3 of 4 |  |" in text
+    assert "| ROMAN |  | 9 of 9 |  |  |  | ironcalc: `ROMAN(c,1)` 1 of 4 |" in text
+    assert "| SUM for arrays |  |  |  | 3 of 4 |  |  |" in text

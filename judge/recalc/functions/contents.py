@@ -28,6 +28,10 @@ MAX_COMPARED = 20_000_000
 but of a range with a criterion, whose values are kept in order, only the cells that meet the
 criterion."""
 
+MAX_INSTEAD = 2_000_000
+"""Largest number of cells that functions compare and add up for formulas that engines can compute
+as well. Engines finish sooner than the judge if more is needed."""
+
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
 """Functions that omit the cells that are subtotals themselves."""
 
@@ -45,6 +49,10 @@ class Budget:
         """Starts to count again."""
         self._unread = MAX_CELLS
         self._left = MAX_COMPARED
+
+    def restrict(self) -> None:
+        """Allows no more than what formulas may take that engines can compute as well."""
+        self._left = min(self._left, MAX_INSTEAD)
 
     @property
     def is_spent(self) -> bool:

@@ -176,7 +176,8 @@ def _at_share(
         return share
     if isinstance(numbers, ErrorValue):
         return numbers
-    share = math.trunc(share) / 4 if quarters else share
+    # A quarter below 0 is refused before its decimals are dropped.
+    share = math.floor(share) / 4 if quarters else share
     count, ordered = len(numbers), sorted(numbers)
     at = share * (count + 1) - 1 if exclusive else share * (count - 1)
     if not numbers or not 0 <= share <= 1 or not 0 <= at <= count - 1:

@@ -572,6 +572,31 @@ def values_of_constants(
     return values
 
 
+def values_of_all(
+    contents: Contents, cells: Mapping[CellRef, Cell], known: Mapping[CellRef, CellValue]
+) -> dict[CellRef, CellValue]:
+    """Computes cells, whether their values depend on a conversion or not.
+
+    Args:
+        contents: the workbook.
+        cells: formula cells.
+        known: formula cell -> the value that was computed here before.
+
+    Returns:
+        Cell -> value, dates and times as serial numbers, for the cells that can be computed; none
+        if this takes more than a part of the limits.
+    """
+    own = OwnValues(contents, known)
+    contents.budget.restrict()
+    values: dict[CellRef, CellValue] = {}
+    for ref, cell in cells.items():
+        with contextlib.suppress(UnsureError, WorkbookError):
+            values[ref] = own.any_value(ref, cell)
+        if contents.budget.is_spent:
+            return {}
+    return values
+
+
 def own_values(
     contents: Contents,
     cells: Mapping[CellRef, Cell],

@@ -67,7 +67,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
     path = tmp_path / "book.xlsx"
-    cells = {"A1": "=B1+1", "A2": "=NA()", "A3": "=B1", "A4": '="text"', "B1": 2}
+    cells = {"A1": "=B1+1", "A2": "=NA()", "A3": "=B2", "A4": '="text"', "B1": 2, "B2": 44348}
     path.write_bytes(package(cells, A3="yyyy-mm-dd"))
     return path
 
@@ -156,12 +156,12 @@ def test_one_cell_is_explained_engine_by_engine(book: Path) -> None:
     result = CliRunner().invoke(recalc, [str(book), "--explain", "S!A1"], catch_exceptions=False)
     lines = result.stdout.splitlines()
     assert lines[0] == "S!A1\t=B1+1"
-    assert "libreoffice\t3\tbelieved" in lines
-    assert "formualizer\t3\tbelieved" in lines
+    assert "libreoffice\t3" in lines
+    assert "formualizer\t3" in lines
     assert "formulas\tnot asked: its answer could not change the value" in lines
-    assert (
-        lines[-1]
-        == "value\t3 (formualizer and libreoffice): no engine that has a value contradicts it"
+    assert lines[-1] == (
+        "value\t3 (judge): no engine is needed: the judge was always right when it computed the "
+        "functions that the cell depends on"
     )
     shown = json.loads(CliRunner().invoke(recalc, [str(book), "--explain", "A2", "--json"]).stdout)
     assert shown["value"] == {"error": "#N/A"}
@@ -259,7 +259,7 @@ def test_the_library_computes_bytes_and_paths(book: Path, tmp_path: Path) -> Non
     with judge.Recalculating() as recalculating:
         assert recalculating(book.read_bytes(), at="A1").computed.values[ref(1)] == 3
         assert recalculating(book, output=out).written == out
-        assert recalculating.explain(book, "A1").believed == ("formualizer", "libreoffice")
+        assert recalculating.explain(book, "A1").believed == ("judge",)
     recalculating.close()
 
 

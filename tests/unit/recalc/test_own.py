@@ -463,3 +463,89 @@ def test_complex_numbers_are_written_as_excel_writes_them(formula: str, value: C
     cells = {"A1": formula, "B1": "1+i", "B2": "2+i"}
     values, _, _ = computed(cells, {1: "0.1i"})
     assert values[1] == value
+
+
+OWN_RECORDS = read_table(
+    {
+        "measured_with": {},
+        "functions": {
+            **{name: {"judge": [9, 9]} for name in ("=", "+", "SUM", "IF", "SUM[]", "*[]", "{}")},
+            "MAX": {"judge": [8, 9]},
+            "MIN": {"judge": [2, 2]},
+        },
+    }
+)
+
+
+def by_records(
+    cells: Mapping[str, Any],
+) -> tuple[dict[int, CellValue], Reading]:
+    """Row of column A -> value, by the judge's records; the engines say 99 everywhere."""
+    said = {ref(row): 99 for row in range(1, 9)}
+    engine = Reading("libreoffice", said)
+    recalculator = Recalculator([engine, ScriptedEngine("ironcalc", said)], trust=OWN_RECORDS)
+    result = recalculator.fill(workbook(cells), [ALL], origin=Origin.SOLUTION)
+    assert ("libreoffice 1" in result.engines) == (99 in result.values.values())
+    return {cell.row: value for cell, value in result.values.items() if cell.column == 1}, engine
+
+
+def test_no_engine_is_asked_where_the_judge_was_always_right() -> None:
+    cells = {"A1": "=SUM(B1:B2)+1", "A2": "=IF(A1,A1+B1,0)", "A3": ("A3", "=SUM(B1:B2*2)")}
+    values, engine = by_records({**cells, "B1": 1, "B2": 2})
+    assert values == {1: 4, 2: 5, 3: 6}
+    assert not engine.asked
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=MAX(B1:B2)",  # was wrong once
+        "=MIN(B1:B2)",  # too few cells
+        "=SUM(B1:B2)+RAND()*0",
+        "=SUM(INDIRECT(B3))",
+        "=SUM(Rates)",
+        "=_xlfn.SINGLE(B1:B2)+1",
+        "=B1:B2+1",
+        "=SUM(Sheet9!B1)",
+    ],
+)
+def test_engines_are_asked_where_the_judge_has_no_record(formula: str) -> None:
+    cells = {"A1": formula, "A2": "=A1+1", "A3": "=B1+1", "B1": 1, "B2": 2, "B3": "B1:B2"}
+    values, engine = by_records(cells)
+    assert values == {1: 99, 2: 99, 3: 2}
+    # Engines compute every formula, so what they say of one cell does not depend on the others.
+    seen = open_workbook(engine.opened).cells(ALL)
+    assert seen[3, 1].formula == "=B1+1"
+
+
+def test_cells_into_which_a_formula_may_spill_are_left_to_engines() -> None:
+    # Excel may fill more cells below C1 than the file states.
+    cells = {"C1": ("C1", "=B1:B2*2"), "B1": 1, "B2": 2}
+    assert by_records({**cells, "A1": "=SUM(C1:C2)"})[1].asked
+    assert not by_records({**cells, "A1": "=SUM(B1:B2)"})[1].asked
+
+
+def test_formulas_that_take_long_are_left_to_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {"A1": "=SUM(B1:B2)+1", "A2": "=SUM(B1:B3)+1", "B1": 1, "B2": 2}
+    monkeypatch.setattr(contents, "MAX_INSTEAD", 3)
+    assert by_records(cells)[0] == {1: 99, 2: 99}
+    monkeypatch.setattr(contents, "MAX_INSTEAD", 30)
+    assert by_records(cells)[0] == {1: 4, 2: 4}
+
+
+def test_an_explanation_shows_what_engines_say_that_were_not_needed() -> None:
+    engine = Reading("libreoffice", {ref(1): 7})
+    recalculator = Recalculator([engine, ScriptedEngine("ironcalc", {})], trust=OWN_RECORDS)
+    book = workbook({"A1": "=SUM(B1:B2)", "B1": 1, "B2": 2})
+    explanation = recalculator.explain(book, ref(1), origin=Origin.SOLUTION)
+    assert (explanation.value, explanation.believed) == (3, ("judge",))
+    assert explanation.why.startswith("no engine is needed")
+    assert explanation.answers["libreoffice"].value == 7
+    assert open_workbook(engine.opened).cells(ALL)[1, 1].formula == "=SUM(B1:B2)"
+
+
+def test_the_judge_has_no_record_without_engines_to_compare() -> None:
+    engine = ScriptedEngine("libreoffice", {ref(1): 99})
+    recalculator = Recalculator([engine], trust=OWN_RECORDS)
+    result = recalculator.fill(workbook({"A1": "=B1+1"}), [ALL], origin=Origin.SOLUTION)
+    assert result.values == {ref(1): 99}

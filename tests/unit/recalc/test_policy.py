@@ -21,10 +21,10 @@ from judge.recalc import policy, wanted
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import EngineUnavailableError
 from judge.recalc.names import Mode
-from judge.recalc.policy import UNKNOWN_FUNCTION, Recalculator, calculates
+from judge.recalc.policy import UNKNOWN_FUNCTION, Recalculator
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
-from judge.recalc.wanted import as_read
+from judge.recalc.wanted import as_read, calculates
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
     CellRange,

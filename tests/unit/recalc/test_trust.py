@@ -42,7 +42,7 @@ TABLE = read_table(
     ],
 )
 def test_the_pair_needs_enough_evidence_for_every_call(formula: str, sure: bool) -> None:
-    assert TABLE.pair_is_sure(calls(formula)) is sure
+    assert TABLE.is_sure(PAIR, calls(formula)) is sure
 
 
 def test_the_weakest_call_counts() -> None:
@@ -92,8 +92,8 @@ def test_the_table_of_the_package_covers_every_engine_that_is_used_first() -> No
     table = trust_table()
     for name in (LIBREOFFICE, *EMBEDDED[:2], PAIR):
         assert table.coverage(name)["trusted"] > 50
-    assert table.pair_is_sure(calls("=IF(SUM(A1:A3)>1,1,COUNTIF(B1:B3,C1))"))
-    assert not table.pair_is_sure(calls("=DATEVALUE(A1)"))  # texts that both take for dates
+    assert table.is_sure(PAIR, calls("=IF(SUM(A1:A3)>1,1,COUNTIF(B1:B3,C1))"))
+    assert not table.is_sure(PAIR, calls("=DATEVALUE(A1)"))  # texts that both take for dates
 
 
 def test_a_mistake_counts_against_the_call_that_fails_most() -> None:
