@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.references import Reference
@@ -28,9 +29,24 @@ from judge.formulas.tree import (
     tree,
 )
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
-from judge.recalc.functions.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
+from judge.recalc.functions.criteria import (
+    NUMBER_TYPES,
+    Cells,
+    Place,
+    Scalar,
+    has_logical,
+    numbers_of,
+)
 from judge.recalc.functions.dates_and_units import ADD_IN
-from judge.recalc.functions.scalars import Evaluation, Function, OfValues, joined, type_of
+from judge.recalc.functions.scalars import (
+    COMPARISONS,
+    Evaluation,
+    Function,
+    OfValues,
+    compared,
+    joined,
+    type_of,
+)
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -72,7 +88,12 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
 
 def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
     parts = [array_of(evaluation, operand) for operand in node.operands]
-    return each_of(evaluation, parts, functools.partial(evaluation.operation, node.operator))
+    apply = functools.partial(evaluation.operation, node.operator)
+    if node.operator in COMPARISONS:
+        return each_of(
+            evaluation, parts, apply, functools.partial(compared, operator=node.operator)
+        )
+    return each_of(evaluation, parts, apply)
 
 
 def _reads_range(node: Node) -> bool:
@@ -189,11 +210,20 @@ def as_node(value: Scalar) -> Node:
 
 
 def each_of(
-    evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[Sequence[Scalar]], Scalar]
+    evaluation: Evaluation,
+    parts: Sequence[Cells],
+    result: Callable[[Sequence[Scalar]], Scalar],
+    of_values: Callable[..., Scalar] | None = None,
 ) -> Cells:
     """The array of the results for the values at the same position of several arrays.
 
     The result depends on the values alone, so it is computed once for equal values.
+
+    Args:
+        evaluation: the evaluation of the formula.
+        parts: the arrays.
+        result: computes the result from one value of each array.
+        of_values: the same, with the values as separate arguments, none of which is an error.
     """
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MAX_VALUES:
@@ -206,9 +236,15 @@ def each_of(
     )
     operands = [_widened_values(part, rows, columns) for part in parts]
     # TRUE and 1 are equal in Python, so the types are a part of the key if there are several.
-    types = [map(type, values) for values in operands if len(_EQUAL & {*map(type, values)}) > 1]
-    keys = list(zip(*operands, *types, strict=True))
-    by_key = {key: result(key[: len(parts)]) for key in dict.fromkeys(keys)}
+    types_of = [{*map(type, values)} for values in operands]
+    mixed = [at for at, types in enumerate(types_of) if len(_EQUAL & types) > 1]
+    keys = list(zip(*operands, *(map(type, operands[at]) for at in mixed), strict=True))
+    distinct = [*dict.fromkeys(keys)]
+    given = [key[: len(parts)] for key in distinct] if mixed else distinct
+    if of_values is None or any(ErrorValue in types for types in types_of):
+        by_key = dict(zip(distinct, map(result, given), strict=True))
+    else:
+        by_key = dict(zip(distinct, itertools.starmap(of_values, given), strict=True))
     return Cells(rows, columns, [*map(by_key.__getitem__, keys)])
 
 
@@ -260,7 +296,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     # Given several values where a function expects one, engines use one of them, or fail.
     evaluation.converted = True
     if isinstance(function, OfValues) and len(lifted) == len(node.arguments):
-        return each_of(evaluation, parts, functools.partial(function.of, evaluation))
+        plain = functools.partial(function.plain, evaluation) if function.takes(parts) else None
+        return each_of(evaluation, parts, functools.partial(function.of, evaluation), plain)
 
     def result(values: Sequence[Scalar]) -> Scalar:
         arguments = list(node.arguments)
@@ -380,7 +417,9 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         evaluation.converted = True
     total = 0.0
     if len(parts) == 1:
-        for number in filter(is_number, filled[0]):
+        numbers = numbers_of(filled[0])
+        assert not isinstance(numbers, ErrorValue)
+        for number in numbers:
             total += number
     elif parts:
         factors = [_factors(part) for part in parts]
@@ -394,7 +433,11 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _factors(cells: Cells) -> Mapping[Place, float]:
     """The numbers of an array by their position, without TRUE, FALSE and strings."""
-    return {place: value for place, value in cells.values.items() if is_number(value)}
+    return {
+        place: cast("float", value)
+        for place, value in cells.values.items()
+        if type(value) in NUMBER_TYPES
+    }
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import copy
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -102,7 +103,7 @@ class Contents:
         self.region = region
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
-        self._columns: dict[str, dict[int, list[int]]] = {}
+        self._columns: dict[str, defaultdict[int, list[int]]] = {}
         self._hidden: dict[str, tuple[Sequence[int], AbstractSet[int], bool] | None] = {}
         self._subtotals: dict[str, Mapping[int, tuple[Sequence[int], Sequence[str]]]] = {}
         self.budget = Budget()
@@ -132,7 +133,10 @@ class Contents:
             if not self.workbook.date_1904 and not PLAIN_TYPES.issuperset(
                 map(type, stored.values())
             ):
-                stored = {key: plain_scalar(value) for key, value in stored.items()}
+                stored = {
+                    key: value if type(value) in PLAIN_TYPES else plain_scalar(value)
+                    for key, value in stored.items()
+                }
             self._stored[sheet] = stored
         return self._stored[sheet]
 
@@ -140,9 +144,9 @@ class Contents:
         """The keys of the cells of a rectangle that hold a value or a formula."""
         by_column = self._columns.get(area.sheet)
         if by_column is None:
-            by_column = self._columns[area.sheet] = {}
+            by_column = self._columns[area.sheet] = defaultdict(list)
             for key in sorted(self.stored(area.sheet)):
-                by_column.setdefault(key & COLUMN_MASK, []).append(key)
+                by_column[key & COLUMN_MASK].append(key)
         inside: list[int] = []
         for column in range(area.min_column, area.max_column + 1):
             keys = by_column.get(column, [])

@@ -6,6 +6,7 @@ import collections
 import functools
 import math
 from collections.abc import Callable, Container, Sequence
+from collections.abc import Set as AbstractSet
 
 from judge.formulas.references import Reference
 from judge.formulas.shift import shift_formula
@@ -23,6 +24,7 @@ from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
     Cells,
     Matches,
+    Place,
     Scalar,
     criterion,
     has_logical,
@@ -288,7 +290,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         else:
             values += _not_omitted(evaluation, argument, int(option))
     if int(option) & 2:
-        values = [value for value in values if not isinstance(value, ErrorValue)]
+        values = [value for value in values if type(value) is not ErrorValue]
     if not ranks:
         return _aggregated(evaluation, which, values)
     result = _RANKED[which](evaluation, arguments[3], numbers_of(values))
@@ -405,12 +407,11 @@ def _countifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
     values = cells.values
+    chosen: AbstractSet[Place] = meeting.places
     if meeting.inverted:
         cells.spend(len(values))
-        chosen = values.keys() - meeting.places
-    else:
-        chosen = {place for place in meeting.places if place in values}
-    numbers = numbers_of(values[place] for place in sorted(chosen))
+        chosen = values.keys() - chosen
+    numbers = numbers_of(map(values.get, sorted(chosen)))
     return numbers if isinstance(numbers, ErrorValue) else total(numbers)
 
 

@@ -13,13 +13,17 @@ import operator as operators
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from judge.recalc.functions.conversions import UnsureError, number_text, text_number
 from judge.workbook.cell import ErrorValue
 
 Scalar = float | int | bool | str | ErrorValue | None
 """A value of a cell: a number (dates as serial numbers), text, a logical value, an error, blank."""
+
+
+NUMBER_TYPES = frozenset((int, float))
+"""The types of numbers; TRUE and FALSE have another type."""
 
 
 def is_number(value: Scalar) -> TypeGuard[float]:
@@ -201,9 +205,9 @@ class Cells:
         if self._ascending is None:
             self.spend(len(self.values))
             numbers = sorted(
-                (value, place)
+                (cast("float", value), place)
                 for place, value in self.values.items()
-                if isinstance(value, (int, float)) and not isinstance(value, bool)
+                if type(value) in NUMBER_TYPES
             )
             self._ascending = [value for value, _ in numbers], [place for _, place in numbers]
         values, places = self._ascending
@@ -501,9 +505,9 @@ def numbers_of(values: Iterable[Scalar]) -> list[float] | ErrorValue:
     types = set(map(type, given))
     if ErrorValue in types:
         return next(value for value in given if isinstance(value, ErrorValue))
-    return [
-        value for value in given if isinstance(value, (int, float)) and not isinstance(value, bool)
-    ]
+    if not types <= NUMBER_TYPES:
+        given = [value for value in given if type(value) in NUMBER_TYPES]
+    return cast("list[float]", given)
 
 
 def has_logical(values: Iterable[Scalar]) -> bool:

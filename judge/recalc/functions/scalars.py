@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import math
 import operator as operators
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
@@ -38,7 +38,7 @@ from judge.recalc.functions.conversions import (
     round_half_up,
     text_number,
 )
-from judge.recalc.functions.criteria import Cells, Scalar, is_number, text_order
+from judge.recalc.functions.criteria import NUMBER_TYPES, Cells, Scalar, is_number, text_order
 from judge.recalc.functions.refusals import REFUSALS
 from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
@@ -147,7 +147,7 @@ _OF_TEXT = frozenset(
 """The same for functions that accept text."""
 
 
-_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "=": operators.eq, "<>": operators.ne, "<": operators.lt, ">": operators.gt,
     "<=": operators.le, ">=": operators.ge,
 }  # fmt: skip
@@ -305,7 +305,7 @@ class Evaluation:
             return errors[0]
         if operator == "&":
             return joined(self, map(self.text, operands))
-        if operator in _COMPARISONS:
+        if operator in COMPARISONS:
             return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
         for operand in operands:
@@ -405,6 +405,8 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
         UnsureError: numbers are too close to each other, or the order depends on the region.
     """
     one, two = first, second
+    if type(one) in NUMBER_TYPES and type(two) in NUMBER_TYPES:
+        return _numbers_compared(cast("float", one), cast("float", two), operator)
     if one is None or two is None:
         one, two = _beside(first, second), _beside(second, first)
     order = 0 if type(one) is type(two) else rank(one) - rank(two)
@@ -418,12 +420,16 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
         else:
             order = -1 if text_order(one, two, "<") else 1
     elif isinstance(one, (int, float)) and isinstance(two, (int, float)):
-        if one != two and abs(one - two) <= 1e-14 * max(abs(one), abs(two)):
-            raise UnsureError
-        order = (one > two) - (one < two)
+        return _numbers_compared(one, two, operator)
     else:
         raise UnsureError
-    return _COMPARISONS[operator](order, 0)
+    return COMPARISONS[operator](order, 0)
+
+
+def _numbers_compared(one: float, two: float, operator: str) -> bool:
+    if one != two and abs(one - two) <= 1e-14 * max(abs(one), abs(two)):
+        raise UnsureError
+    return COMPARISONS[operator](one, two)
 
 
 def _beside(value: Scalar, other: Scalar) -> Scalar:
@@ -459,9 +465,13 @@ class OfValues:
         """Computes the function from its arguments."""
         return self.of(evaluation, [evaluation.scalar(argument) for argument in arguments])
 
+    def takes(self, arguments: Sized) -> bool:
+        """Whether it takes that many arguments."""
+        return self.least <= len(arguments) <= self.most
+
     def of(self, evaluation: Evaluation, values: Sequence[Scalar]) -> Scalar:
         """Computes the function from the values of its arguments."""
-        if not self.least <= len(values) <= self.most:
+        if not self.takes(values):
             raise UnsureError
         if ErrorValue in map(type, values):
             evaluation.converted = evaluation.converted or len(values) > 1
