@@ -21,9 +21,7 @@ from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.files.writing import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
-from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
-from judge.formulas.traits import traits
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import (
     CascadeResult,
@@ -33,18 +31,18 @@ from judge.recalc.contract import (
     EngineRequest,
     EngineUnavailableError,
 )
+from judge.recalc.corrections import corrected_values
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.functions.contents import Contents
 from judge.recalc.functions.own import (
-    corrected_values,
     followed_values,
     values_of_all,
     values_of_constants,
 )
 from judge.recalc.functions.regions import UNITED_STATES, Region
-from judge.recalc.functions.tried import is_of_mixed_arrays, is_tried
+from judge.recalc.functions.tried import is_of_mixed_arrays
 from judge.recalc.names import JUDGE, Mode
 from judge.recalc.reduction import (
     is_ascii_only,
@@ -69,8 +67,12 @@ from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import (
     WantedCell,
     calculates,
+    fills_cells,
     finished,
+    intersecting_cells,
+    precedents,
     replaced_cells,
+    too_long_formulas,
     uncomputed_cells,
     untrusted_cells,
 )
@@ -115,10 +117,6 @@ MAX_REGIONS = 1_000
 
 FOLLOWED_ALONE = 500
 """Largest number of cells whose dependencies are followed separately for each cell."""
-
-MAX_BELOW = 20_000
-"""Largest number of precedents of the requested cells that the engines are asked about as well. An
-engine that is overruled in one of these does not count in the cells that read it."""
 
 
 class _Opened:
@@ -320,7 +318,7 @@ class Recalculator:
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
         cells = opened.written_out(cells)
-        refused |= _too_long(cells)
+        refused |= too_long_formulas(cells)
         if origin is not Origin.GOLD:
             refused |= uncomputed_cells(cells)
         return [cell for cell in cells if cell.ref not in refused], refused, unseen
@@ -434,7 +432,7 @@ class Recalculator:
         every, _ = untrusted_cells(workbook, ranges, "always", origin)
         opened = _Opened(workbook)
         cells = opened.written_out(every)
-        refused = _too_long(cells)
+        refused = too_long_formulas(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells:
             return {}
@@ -458,7 +456,7 @@ class Recalculator:
         left = {cell.ref for cell in cells} - prepared.known.keys()
         outcome = CascadeResult()
         if left:
-            outcome = _without_engines(left)
+            outcome = CascadeResult(failed=dict.fromkeys(left, _NO_ENGINE))
             if self._engines:
                 outcome = self._cascade.compute(replace(prepared.request, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
@@ -573,7 +571,7 @@ class Recalculator:
         followed = {id(source): (ref.sheet, source) for ref, source in sources.items()}
         rests_on = dependencies_or_doubt([*followed.values()], opened.index)
         notes = self._notes(rests_on)
-        intersecting = _intersecting(sources)
+        intersecting = intersecting_cells(sources)
         if intersecting:
             notes.append(
                 f"{len(intersecting)} formulas take a range where Excel expects one value and are "
@@ -591,7 +589,8 @@ class Recalculator:
             known, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
             replaced = known if is_read else {}
             if regional is None:
-                known = {**known, **_settled_here(opened, sources, known)}
+                left = {ref: source for ref, source in sources.items() if ref not in known}
+                known = {**known, **values_of_constants(opened.contents, left)}
                 recorded = self._recorded(opened, sources, known, rests_on)
                 known = {**known, **recorded}
         make = functools.partial(self._request, opened, sources, rests_on, replaced)
@@ -630,7 +629,7 @@ class Recalculator:
             known: cell -> the value that replaces its formula in the workbook.
         """
         workbook, tables, index = opened.workbook, opened.tables, opened.index
-        involved = {**_below(rests_on, index), **sources}
+        involved = {**precedents(rests_on, index), **sources}
         parts = opened.parts
         package = reduced(workbook, rests_on, index)
         named: frozenset[str] = frozenset()
@@ -651,8 +650,8 @@ class Recalculator:
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
-            intersecting=_intersecting(involved),
-            arrays={ref for ref, source in involved.items() if _is_filled(source)},
+            intersecting=intersecting_cells(involved),
+            arrays={ref for ref, source in involved.items() if fills_cells(source)},
             wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
@@ -695,57 +694,6 @@ class Recalculator:
         """Ends the engines; safe to call twice."""
         for engine in self._engines:
             engine.close()
-
-
-def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
-    """The formula cells on which the requested cells depend; none if there are too many."""
-    steps = rests_on.walk.steps if rests_on.walk is not None else ()
-    if len(steps) > MAX_BELOW:
-        return {}
-    pairs = ((step.ref, index.cell(step.ref)) for step in steps)
-    return {
-        ref: cell
-        for ref, cell in pairs
-        if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
-    }
-
-
-def _settled_here(
-    opened: _Opened, sources: Mapping[CellRef, Cell], known: Mapping[CellRef, CellValue]
-) -> dict[CellRef, CellValue]:
-    """The other cells, if all of them would be computed here whatever the engines' values are."""
-    left = {ref: source for ref, source in sources.items() if ref not in known}
-    if not all(is_tried(source.formula or "") for source in left.values()):
-        return {}
-    return values_of_constants(opened.contents, left)
-
-
-def _is_filled(source: Cell) -> bool:
-    """Whether a cell's formula is an array formula or a data table."""
-    return source.array_range is not None or source.formula in ("", "=")
-
-
-def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
-    """The cells with a plain formula that would give several values if it were an array formula."""
-    return frozenset(
-        ref
-        for ref, source in cells.items()
-        if source.array_range is None and traits(source.formula or "").array_sensitive
-    )
-
-
-def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
-    """Cell whose formula is too long for any spreadsheet program -> the reason."""
-    return {
-        cell.ref: f"its formula has {len(formula):,} characters; "
-        f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
-        for cell in cells
-        if len(formula := cell.source.formula or "") > MAX_FORMULA_LENGTH and is_too_long(formula)
-    }
-
-
-def _without_engines(cells: Iterable[CellRef]) -> CascadeResult:
-    return CascadeResult(failed=dict.fromkeys(cells, _NO_ENGINE))
 
 
 def _prefixed(name: str) -> str:

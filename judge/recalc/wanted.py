@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
 from judge.recalc.names import Mode
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue, WorkbookFacts
 from judge.workbook.cell_values import written_controls
+from judge.workbook.dependency import Dependencies, FormulaIndex
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, filling_cells
 from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE
@@ -274,3 +276,45 @@ def replaced_cells(
     if mode == "never" or origin is not Origin.SOLUTION:
         return {}
     return refreshed_cells(workbook, ranges)
+
+
+MAX_BELOW = 20_000
+"""Largest number of precedents of the requested cells that the engines are asked about as well. An
+engine that is overruled in one of these does not count in the cells that read it."""
+
+
+def precedents(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
+    """The formula cells on which the requested cells depend; none if there are too many."""
+    steps = rests_on.walk.steps if rests_on.walk is not None else ()
+    if len(steps) > MAX_BELOW:
+        return {}
+    pairs = ((step.ref, index.cell(step.ref)) for step in steps)
+    return {
+        ref: cell
+        for ref, cell in pairs
+        if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
+    }
+
+
+def fills_cells(source: Cell) -> bool:
+    """Whether a cell's formula is an array formula or a data table."""
+    return source.array_range is not None or source.formula in ("", "=")
+
+
+def intersecting_cells(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
+    """The cells with a plain formula that would give several values if it were an array formula."""
+    return frozenset(
+        ref
+        for ref, source in cells.items()
+        if source.array_range is None and traits(source.formula or "").array_sensitive
+    )
+
+
+def too_long_formulas(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
+    """Cell whose formula is too long for any spreadsheet program -> the reason."""
+    return {
+        cell.ref: f"its formula has {len(formula):,} characters; "
+        f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
+        for cell in cells
+        if len(formula := cell.source.formula or "") > MAX_FORMULA_LENGTH and is_too_long(formula)
+    }

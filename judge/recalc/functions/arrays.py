@@ -2,8 +2,7 @@
 
 Microsoft documents what each function that takes arrays does with them. A function of single values
 is applied to each value of an array. If arrays have different shapes, all are widened to the
-largest, with ``#N/A`` where they have no value. LET, LAMBDA and the functions that call a LAMBDA
-are computed as Microsoft's pages on them say.
+largest, with ``#N/A`` where they have no value.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
     height, width = bottom - top + 1, right - left + 1
     down, across, high, wide = (
         default if at >= len(node.arguments) or isinstance(node.arguments[at], Missing)
-        else _whole(evaluation, node.arguments[at])
+        else whole_of(evaluation, node.arguments[at])
         for at, default in ((1, 0), (2, 0), (3, height), (4, width))
     )  # fmt: skip
     evaluation.converted = evaluation.converted or high < 0 or wide < 0
@@ -160,7 +159,8 @@ def referred(evaluation: Evaluation, node: Node) -> Cells:
     return evaluation.values.cells(reference_of(evaluation, node))
 
 
-def _whole(evaluation: Evaluation, node: Node) -> int:
+def whole_of(evaluation: Evaluation, node: Node) -> int:
+    """The value of an argument as a whole number, rounded toward 0."""
     value = evaluation.scalar(node)
     number = VALUE if isinstance(value, (str, ErrorValue)) else evaluation.number(value)
     if isinstance(number, ErrorValue):
@@ -498,58 +498,6 @@ def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return sums[0] / sums[1] if sums[1] else DIV0
 
 
-# -- LET, LAMBDA and the functions that call one ---------------------------------------------------
-
-
-def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    if len(arguments) < 3 or len(arguments) % 2 == 0:
-        raise UnsureError
-    names: dict[str, Cells] = {}
-    for name, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
-        if not isinstance(name, Parameter):
-            raise UnsureError
-        with evaluation.naming(names):
-            names[name.name] = all_of(evaluation, value)
-    with evaluation.naming(names):
-        return array_of(evaluation, arguments[-1])
-
-
-_ETA = "_XLETA."
-
-
-def lambda_of(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
-    """A Python function that computes a LAMBDA, or the named function that replaces one."""
-    if isinstance(node, Parameter) and node.name.startswith(_ETA):
-        return _of_function(node.name.removeprefix(_ETA), parameters)
-    if not isinstance(node, Call) or node.name != "_XLFN.LAMBDA":
-        raise UnsureError
-    names = [name.name for name in node.arguments[:-1] if isinstance(name, Parameter)]
-    if len(names) != len(node.arguments) - 1 or len(names) != parameters:
-        raise UnsureError
-
-    def call(evaluation: Evaluation, values: Sequence[Cells]) -> Cells:
-        evaluation.values.spend(1)
-        evaluation.converted = True
-        with evaluation.naming(dict(zip(names, values, strict=True))), evaluation.spreading():
-            return array_of(evaluation, node.arguments[-1])
-
-    return call
-
-
-def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
-    nodes = tuple(Parameter(f"_XLPM.{number}") for number in range(parameters))
-
-    def call(evaluation: Evaluation, values: Sequence[Cells]) -> Cells:
-        evaluation.values.spend(1)
-        evaluation.converted = True
-        names = dict(zip((node.name for node in nodes), values, strict=True))
-        prefixed = name if name in evaluation.functions else f"_XLFN.{name}"
-        with evaluation.naming(names), evaluation.spreading():
-            return array_of(evaluation, Call(prefixed, nodes))
-
-    return call
-
-
 def one_of(cells: Cells) -> Scalar:
     """The only value of an array; raises UnsureError if it has several."""
     if cells.size != 1:
@@ -557,75 +505,11 @@ def one_of(cells: Cells) -> Scalar:
     return cells.values.get((0, 0))
 
 
-def _filled(rows: int, columns: int, values: Sequence[Scalar]) -> Cells:
+def of_values(rows: int, columns: int, values: Sequence[Scalar]) -> Cells:
+    """An array of values that are given row by row; raises UnsureError if there are too many."""
     if rows * columns > MAX_VALUES:
         raise UnsureError
     return of_rows([values[row * columns : (row + 1) * columns] for row in range(rows)])
-
-
-def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    parts = [all_of(evaluation, argument) for argument in arguments[:-1]]
-    call = lambda_of(arguments[-1], len(parts))
-    rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
-    if any((part.rows, part.columns) != (rows, columns) for part in parts):
-        raise UnsureError
-    groups = zip(*map(Cells.each, parts), strict=True)
-    results = [one_of(call(evaluation, [*map(single, values)])) for values in groups]
-    return _filled(rows, columns, results)
-
-
-def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
-    """The array of REDUCE or SCAN, and the accumulated result after each of its values."""
-    if len(arguments) != 3 or isinstance(arguments[0], Missing):
-        raise UnsureError
-    cells, call = all_of(evaluation, arguments[1]), lambda_of(arguments[2], 2)
-    steps = [all_of(evaluation, arguments[0])]
-    for value in cells.each():
-        steps.append(call(evaluation, [steps[-1], single(value)]))
-    return cells, steps[1:]
-
-
-def _reduce(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    return _accumulated(evaluation, arguments)[1][-1]
-
-
-def _scan(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    cells, steps = _accumulated(evaluation, arguments)
-    return _filled(cells.rows, cells.columns, [*map(one_of, steps)])
-
-
-def _by_line(*, rows: bool) -> ArrayFunction:
-    """Computes BYROW and BYCOL."""
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-        if len(arguments) != 2:
-            raise UnsureError
-        cells, call = all_of(evaluation, arguments[0]), lambda_of(arguments[1], 1)
-        values = [*cells.each()]
-        wide = cells.columns
-        lines = (
-            [_filled(1, wide, values[at * wide : (at + 1) * wide]) for at in range(cells.rows)]
-            if rows
-            else [_filled(cells.rows, 1, values[at::wide]) for at in range(wide)]
-        )
-        results = [one_of(call(evaluation, [line])) for line in lines]
-        return _filled(len(results), 1, results) if rows else _filled(1, len(results), results)
-
-    return call
-
-
-def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    if len(arguments) != 3:
-        raise UnsureError
-    rows, columns = (_whole(evaluation, argument) for argument in arguments[:2])
-    if rows < 1 or columns < 1:
-        raise UnsureError
-    call = lambda_of(arguments[2], 2)
-    places = itertools.product(range(1, rows + 1), range(1, columns + 1))
-    if rows * columns > MAX_VALUES:
-        raise UnsureError
-    results = [one_of(call(evaluation, [single(row), single(column)])) for row, column in places]
-    return _filled(rows, columns, results)
 
 
 def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
@@ -643,7 +527,7 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
         if (last > first and not evaluation.spreads) or last - first > MAX_VALUES:
             raise UnsureError
         numbers = [*range(first, last + 1)]
-        return _filled(len(numbers), 1, numbers) if rows else _filled(1, len(numbers), numbers)
+        return of_values(len(numbers), 1, numbers) if rows else of_values(1, len(numbers), numbers)
 
     return call
 
@@ -721,7 +605,7 @@ def _line_of(*, rows: bool) -> ArrayFunction:
             values = [value for value in values if not isinstance(value, ErrorValue)]
         if not values or None in values:
             raise UnsureError
-        return _filled(1, len(values), values) if rows else _filled(len(values), 1, values)
+        return of_values(1, len(values), values) if rows else of_values(len(values), 1, values)
 
     return call
 
@@ -745,13 +629,6 @@ class ArrayResult:
 
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
-    "_XLFN.LET": _let,
-    "_XLFN.MAP": _map,
-    "_XLFN.REDUCE": _reduce,
-    "_XLFN.SCAN": _scan,
-    "_XLFN.BYROW": _by_line(rows=True),
-    "_XLFN.BYCOL": _by_line(rows=False),
-    "_XLFN.MAKEARRAY": _makearray,
     "ROW": _numbers_of_cells(rows=True),
     "COLUMN": _numbers_of_cells(rows=False),
     "TRANSPOSE": _transpose,

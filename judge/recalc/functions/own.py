@@ -22,7 +22,6 @@ from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
-from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.functions.complexes import COMPLEX_FUNCTIONS
 from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
@@ -31,17 +30,17 @@ from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
+from judge.recalc.functions.lambdas import LAMBDA_FUNCTIONS
 from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.functions.pairs import PAIR_FUNCTIONS
 from judge.recalc.functions.regions import Region
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
-from judge.recalc.functions.tried import has_criteria, may_convert
-from judge.recalc.names import JUDGE
+from judge.recalc.functions.tried import has_criteria, is_tried, may_convert
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.dependency import Followed, FormulaIndex, Walk
+from judge.workbook.dependency import Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS
 from judge.workbook.sheets.sheet import Sheet
 
@@ -58,6 +57,7 @@ FUNCTIONS: dict[str, Function] = {
     **PAIR_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
+    **LAMBDA_FUNCTIONS,
     **SHAPING_FUNCTIONS,
 }
 
@@ -537,7 +537,7 @@ def followed_values(
             stored = contents.workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
             followed[ref] = contents.index.cell(ref) or stored
     own = OwnValues(contents, regional=regional)
-    values = _converted(own, followed, lambda _: False)
+    values = converted_values(own, followed, lambda _: False)
     if not values:
         return {}, False
     read = walk is None or any(
@@ -549,7 +549,7 @@ def followed_values(
 def values_of_constants(
     contents: Contents, cells: Mapping[CellRef, Cell]
 ) -> dict[CellRef, CellValue]:
-    """Computes cells whose values depend on a conversion and on constants alone.
+    """Computes cells whose values are the judge's whatever engines say, from constants alone.
 
     They count towards what :func:`followed_values` left of the limits.
 
@@ -560,6 +560,8 @@ def values_of_constants(
     Returns:
         Cell -> value, dates and times as serial numbers; nothing unless all of them are computed.
     """
+    if not all(is_tried(cell.formula or "") for cell in cells.values()):
+        return {}
     own = OwnValues(contents, renewing=False)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
@@ -615,12 +617,13 @@ def own_values(
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    return _converted(OwnValues(contents, taken), cells, suspects)
+    return converted_values(OwnValues(contents, taken), cells, suspects)
 
 
-def _converted(
+def converted_values(
     own: OwnValues, cells: Mapping[CellRef, Cell], suspects: Callable[[CellRef], bool]
 ) -> dict[CellRef, CellValue]:
+    """The values of the cells that depend on a conversion, or are suspects, and can be computed."""
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not may_convert(cell.formula or "") and not suspects(ref):
@@ -630,113 +633,3 @@ def _converted(
         except (UnsureError, WorkbookError):
             continue
     return values
-
-
-def corrected_values(
-    contents: Contents,
-    cells: Mapping[CellRef, Cell],
-    taken: Mapping[CellRef, CellValue],
-    walk: Walk | None,
-    *,
-    suspects: Callable[[CellRef], bool],
-    rounded: AbstractSet[CellRef],
-) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-    """Finds the cells for which a wrong value was taken, and computes the right one.
-
-    Cells that read such a cell are computed here as well, whatever their formula is.
-
-    Args:
-        contents: the workbook.
-        cells: formula cells.
-        taken: formula cell -> the value that is already known, such as an engine's.
-        walk: all formula cells that these depend on; None if they are not known.
-        suspects: whether cells are tried even if none of their functions converts anything.
-        rounded: cells of which only the last digits are in doubt.
-
-    Returns:
-        Cell -> the right value, and the cells that read one of these but cannot be computed here.
-    """
-    own = OwnValues(contents, taken)
-    tried = _converted(own, cells, suspects)
-    corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
-    if contents.budget.is_spent:
-        own = OwnValues(contents, taken)
-    for ref in sorted(cells.keys() - taken.keys() - corrected.keys()):
-        with contextlib.suppress(UnsureError, WorkbookError):
-            corrected[ref] = own.any_value(ref, cells[ref])
-    for ref in sorted(rounded - corrected.keys()):
-        with contextlib.suppress(UnsureError, WorkbookError):
-            exact = own.any_value(ref, cells[ref])
-            if same_value(taken[ref], exact) and _is_other(taken[ref], exact):
-                corrected[ref] = exact
-    if not corrected or walk is None:
-        return corrected, frozenset()
-    corrections = _Corrections(OwnValues(contents, taken), taken)
-    for ref, value in corrected.items():
-        corrections.add(ref, value)
-    for step in walk.steps:
-        if step.ref not in corrected:
-            corrections.follow(step, walk.index, cells.get(step.ref))
-    return corrections.values, frozenset(corrections.stale)
-
-
-_DIGITS = "digits"
-"""Replaces an engine's name if a cell's value was wrong only in its last digits."""
-
-
-class _Corrections:
-    """Corrects cells, and the cells that read them.
-
-    Args:
-        own: computes cells here.
-        taken: formula cell -> the value that is already known, such as an engine's.
-
-    Attributes:
-        values: corrected cell -> its value.
-        stale: cells that read a corrected cell but cannot be computed here.
-    """
-
-    def __init__(self, own: OwnValues, taken: Mapping[CellRef, CellValue]) -> None:
-        self._own = own
-        self._taken = taken
-        self._changed = Overruled()
-        self.values: dict[CellRef, CellValue] = {}
-        self.stale: set[CellRef] = set()
-
-    def add(self, ref: CellRef, value: CellValue) -> None:
-        """Records the corrected value of a cell."""
-        self.values[ref] = value
-        self._own.correct(ref, plain_scalar(value))
-        before = self._taken.get(ref)
-        only_digits = before is not None and same_value(before, value)
-        self._changed.add(_DIGITS if only_digits else JUDGE, ref)
-
-    def follow(self, step: Followed, index: FormulaIndex, cell: Cell | None) -> None:
-        """Computes a cell if it reads a corrected cell.
-
-        Args:
-            step: the cell; the cells that it reads were followed before.
-            index: the formulas of the workbook.
-            cell: its content in the file; None if its value is not needed.
-        """
-        how = self._changed.reading(step.ref.sheet, step.reads, index.named)
-        if how and cell is None:
-            for kind in how:
-                self._changed.add(kind, step.ref)
-        elif how and cell is not None:
-            try:
-                value = self._own.any_value(step.ref, cell)
-            except (UnsureError, WorkbookError):
-                if JUDGE in how:
-                    self.stale.add(step.ref)
-                    self._changed.add(JUDGE, step.ref)
-                return
-            if _is_other(self._taken.get(step.ref), value):
-                self.add(step.ref, value)
-
-
-def _is_other(before: CellValue, value: CellValue) -> bool:
-    """Whether two values differ, even if only in a last digit because of rounding errors."""
-    if isinstance(before, float) and isinstance(value, float):
-        return before != value
-    return before is None or not same_value(before, value)

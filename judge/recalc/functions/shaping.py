@@ -19,13 +19,13 @@ from judge.recalc.functions.arrays import (
     ArrayResult,
     all_of,
     gathered,
-    lambda_of,
     of_rows,
     one_of,
     single,
 )
 from judge.recalc.functions.conversions import NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, is_number, numbers_of
+from judge.recalc.functions.lambdas import lambda_of
 from judge.recalc.functions.scalars import Evaluation, compared, rank
 from judge.recalc.functions.texts import spans_of
 from judge.workbook.cell import ErrorValue
