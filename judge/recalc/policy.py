@@ -183,7 +183,6 @@ class _Prepared:
 _NO_VALUE = ErrorValue("#VALUE!")
 """Represents a missing value, which is treated like an error."""
 
-
 _NO_ENGINE = "no calculation engine is available"
 
 
@@ -590,26 +589,27 @@ class Recalculator:
             replaced = known if is_read else {}
             if regional is None:
                 left = {ref: source for ref, source in sources.items() if ref not in known}
-                known = {**known, **values_of_constants(opened.contents, left)}
-                recorded = self._recorded(opened, sources, known, rests_on)
-                known = {**known, **recorded}
+                settled = values_of_constants(opened.contents, left)
+                if left and not settled:
+                    settled = recorded = self._recorded(opened, left, known, rests_on)
+                known = {**known, **settled}
         make = functools.partial(self._request, opened, sources, rests_on, replaced)
         return _Prepared(rests_on, known, recorded.keys(), regional, tuple(notes), make)
 
     def _recorded(
         self,
         opened: _Opened,
-        sources: Mapping[CellRef, Cell],
+        left: Mapping[CellRef, Cell],
         known: Mapping[CellRef, CellValue],
         rests_on: Dependencies,
     ) -> dict[CellRef, CellValue]:
-        """The values of the cells in which the judge is right by its own records."""
+        """The values of those other cells in which the judge is right by its own records."""
         states_spills = calculates(opened.workbook.facts)
         sure = judges_cells(rests_on.walk, self._records, states_spills=states_spills)
         cells = {
-            ref: source
-            for ref, source in sources.items()
-            if ref not in known and CellRef(ref.sheet, source.row, source.column) in sure
+            ref: cell
+            for ref, cell in left.items()
+            if CellRef(ref.sheet, cell.row, cell.column) in sure
         }
         return values_of_all(opened.contents, cells, known) if cells else {}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -239,20 +240,24 @@ def _reads_spilled(index: FormulaIndex) -> Reads:
     """Whether a rectangle may hold a cell into which an array formula spills from its own cell."""
 
     @functools.cache
-    def spilling(sheet: str) -> Sequence[CellRef]:
-        return [
-            CellRef(sheet, cell.row, cell.column)
-            for _, cells in index.sheet(sheet).cells.values()
-            for cell in cells
-            if len(set((cell.array_range or "A1:A2").split(":"))) == 1
-        ]
+    def spilling(sheet: str) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The rows of such formulas, the first column in each, and the first down to each."""
+        first: dict[int, int] = {}
+        for _, cells in index.sheet(sheet).cells.values():
+            for cell in cells:
+                if len(set((cell.array_range or "A1:A2").split(":"))) == 1:
+                    first[cell.row] = min(cell.column, first.get(cell.row, cell.column))
+        rows = sorted(first)
+        columns = [first[row] for row in rows]
+        return rows, columns, [*itertools.accumulate(columns, min)]
 
     def reads(sheet: str, reference: Reference) -> bool:
         _, _, _, bottom, right = reference
-        return any(
-            bottom >= row and right >= column and (bottom > row or right > column)
-            for _, row, column in spilling(sheet)
-        )
+        rows, columns, first_so_far = spilling(sheet)
+        above = bisect.bisect_left(rows, bottom)
+        if above and first_so_far[above - 1] <= right:
+            return True
+        return above < len(rows) and rows[above] == bottom and columns[above] < right
 
     return reads
 

@@ -25,6 +25,7 @@ from judge.recalc.functions.conversions import (
     written_out,
 )
 from judge.recalc.functions.criteria import Scalar
+from judge.recalc.functions.integers import strict_number
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.cell import ErrorValue
 
@@ -186,7 +187,7 @@ def _complex(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     ]
     parts: list[float] = []
     for value in values[:2]:
-        number = VALUE if isinstance(value, bool) else evaluation.number(value)
+        number = strict_number(evaluation, value)
         if isinstance(number, ErrorValue):
             return evaluation.refused(number)
         parts.append(number)
@@ -201,8 +202,7 @@ def _power(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """IMPOWER: a complex number to a real power."""
     if len(arguments) != 2:
         raise UnsureError
-    exponent = evaluation.scalar(arguments[1])
-    number = VALUE if isinstance(exponent, bool) else evaluation.number(exponent)
+    number = strict_number(evaluation, evaluation.scalar(arguments[1]))
 
     def power(base: complex) -> _Computed:
         if isinstance(number, ErrorValue):

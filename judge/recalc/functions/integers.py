@@ -37,7 +37,7 @@ def _number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
     return evaluation.number(value)
 
 
-def _strict_number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
+def strict_number(evaluation: Evaluation, value: Scalar) -> float | ErrorValue:
     """A number; logical values are refused."""
     return VALUE if isinstance(value, bool) else evaluation.number(value)
 
@@ -122,7 +122,7 @@ def _read(evaluation: Evaluation, value: Scalar, base: int) -> int | ErrorValue:
 def _converted(evaluation: Evaluation, value: Scalar, base: int) -> int | ErrorValue:
     if base != 10:
         return _read(evaluation, value, base)
-    number = _strict_number(evaluation, value)
+    number = strict_number(evaluation, value)
     return number if isinstance(number, ErrorValue) else math.trunc(number)
 
 
@@ -140,7 +140,7 @@ def _to_system(source: int, target: int) -> Function:
         text = _in_base(number, target)
         if not places or places[0] is None:
             return text
-        wanted = _strict_number(evaluation, places[0])
+        wanted = strict_number(evaluation, places[0])
         if isinstance(wanted, ErrorValue):
             return evaluation.refused(wanted)
         if not len(text) <= math.trunc(wanted) <= MAX_PLACES:
@@ -242,7 +242,7 @@ def _of_list(combined: Callable[[Sequence[int]], int]) -> Function:
             return evaluation.refused(errors[0])
         numbers: list[float] = []
         for value in filled:
-            number = _strict_number(evaluation, value)
+            number = strict_number(evaluation, value)
             if isinstance(number, ErrorValue):
                 return evaluation.refused(number)
             numbers.append(number)
@@ -259,7 +259,7 @@ def _of_list(combined: Callable[[Sequence[int]], int]) -> Function:
 def _quotient(evaluation: Evaluation, *values: Scalar) -> Scalar:
     numbers: list[float] = []
     for value in values:
-        number = _strict_number(evaluation, value)
+        number = strict_number(evaluation, value)
         if isinstance(number, ErrorValue):
             return evaluation.refused(number)
         numbers.append(number)
