@@ -200,8 +200,7 @@ class Evaluation:
             finally:
                 self.converted = self.converted or before
 
-        # The constants 1 and TRUE are equal in Python, so nodes are no keys.
-        key = repr(node), self.spreads, self.of_arrays
+        key = node, self.spreads, self.of_arrays
         cells, converted = self.values.kept_array(key, computed)
         self.converted = self.converted or converted
         return cells
@@ -358,6 +357,22 @@ def joined(evaluation: Evaluation, pieces: Iterable[str]) -> Scalar:
             return evaluation.refused(VALUE)
         kept.append(piece)
     return "".join(kept)
+
+
+PLAIN_ARITHMETIC = frozenset("+-*/")
+"""Operators whose result for two numbers depends on no conversion."""
+
+NUMERIC_TYPES: AbstractSet[type] = frozenset((float, int, bool, type(None)))
+"""Types of values that operators read as a number."""
+
+
+def calculated(first: Scalar, second: Scalar, operator: str) -> Scalar:
+    """Applies one of :data:`PLAIN_ARITHMETIC` to values of :data:`NUMERIC_TYPES`."""
+    numbers = [
+        value if type(value) is float else float(cast("int | None", value) or 0)
+        for value in (first, second)
+    ]
+    return _arithmetic(operator, numbers)
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
