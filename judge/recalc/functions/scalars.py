@@ -39,7 +39,7 @@ from judge.recalc.functions.conversions import (
     text_number,
 )
 from judge.recalc.functions.criteria import NUMBER_TYPES, Cells, Scalar, is_number, text_order
-from judge.recalc.functions.refusals import REFUSALS
+from judge.recalc.functions.refusals import OF_TEXT, REFUSALS, REFUSING_ERRORS
 from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
 
@@ -121,30 +121,6 @@ class Values(Protocol):
             UnsureError: one of these calls is only a part of a formula.
         """
         ...
-
-
-REFUSING_ERRORS = frozenset(
-    """
-    ACOS ACOSH ACOT ACOTH ASIN ASINH ATAN ATAN2 ATANH COS COSH COT COTH CSC CSCH SEC SECH SIN SINH
-    TAN TANH DEGREES RADIANS EXP LN LOG10 SIGN EVEN ODD CEILING CEILING.MATH CEILING.PRECISE
-    ISO.CEILING FLOOR FLOOR.MATH FLOOR.PRECISE ROUNDDOWN ROUNDUP TRUNC MROUND SQRTPI ROMAN
-    BETA.DIST BETADIST BETA.INV BETAINV BINOM.DIST BINOMDIST BINOM.DIST.RANGE BINOM.INV CRITBINOM
-    CHISQ.DIST CHISQ.DIST.RT CHIDIST CHISQ.INV CHISQ.INV.RT CHIINV CONFIDENCE CONFIDENCE.NORM
-    CONFIDENCE.T EXPON.DIST EXPONDIST F.DIST F.DIST.RT FDIST F.INV F.INV.RT FINV FISHER FISHERINV
-    GAMMA GAMMA.DIST GAMMADIST GAMMA.INV GAMMAINV GAMMALN GAMMALN.PRECISE GAUSS HYPGEOM.DIST
-    HYPGEOMDIST LOGNORM.DIST LOGNORMDIST LOGNORM.INV LOGINV NEGBINOM.DIST NEGBINOMDIST NORM.DIST
-    NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
-    STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
-    DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    ISOWEEKNUM DAYS360
-    """.split()  # noqa: SIM905 - a list of twenty lines says no more
-)
-"""Functions of numbers that are left to engines unless one of their arguments is an error."""
-
-_OF_TEXT = frozenset(
-    ("PROPER", "ARABIC", "DECIMAL", "REGEXTEST", "REGEXEXTRACT", "REGEXREPLACE", "TEXTSPLIT")
-)
-"""The same for functions that accept text."""
 
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -266,14 +242,14 @@ class Evaluation:
             UnsureError: Excel may accept the arguments.
         """
         name = PREFIX.sub("", node.name).upper()
-        if name not in REFUSING_ERRORS and name not in _OF_TEXT:
+        if name not in REFUSING_ERRORS and name not in OF_TEXT:
             raise UnsureError
         refused: ErrorValue | None = None
         values = [self.scalar(argument) for argument in node.arguments]
         for value in values:
             if isinstance(value, ErrorValue):
                 refused = refused or value
-            elif isinstance(value, str) and name not in _OF_TEXT and not self._accepts(value):
+            elif isinstance(value, str) and name not in OF_TEXT and not self._accepts(value):
                 refused = refused or VALUE
         refused = refused or self.refusal(name, values)
         if refused is None:
