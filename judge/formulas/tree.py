@@ -16,11 +16,19 @@ from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, t
 from judge.formulas.references import Area, Reference, reference, references, with_form
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant:
     """A number, a string, or a logical value; None stands for a blank cell."""
 
     value: float | str | bool | None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other node is the same constant; TRUE and 1 differ, and so do 0 and -0."""
+        return isinstance(other, Constant) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        """The hash of the value."""
+        return hash(self.value)
 
 
 @dataclass(frozen=True, slots=True)

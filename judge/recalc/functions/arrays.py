@@ -11,8 +11,9 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.references import Reference
@@ -29,6 +30,7 @@ from judge.formulas.tree import (
 )
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
+    EQUAL_TYPES,
     NUMBER_TYPES,
     Cells,
     Place,
@@ -39,9 +41,12 @@ from judge.recalc.functions.criteria import (
 from judge.recalc.functions.dates_and_units import ADD_IN
 from judge.recalc.functions.scalars import (
     COMPARISONS,
+    NUMERIC_TYPES,
+    PLAIN_ARITHMETIC,
     Evaluation,
     Function,
     OfValues,
+    calculated,
     compared,
     joined,
     type_of,
@@ -74,25 +79,31 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
         return of_rows([[_plain(value) for value in row] for row in node.rows])
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
-    if isinstance(node, Operation):
+    if isinstance(node, (Operation, Call)):
         if _reads_range(node):
-            return evaluation.shared(node, lambda: _of_operation(evaluation, node))
-        return _of_operation(evaluation, node)
-    if isinstance(node, Call):
-        if _reads_range(node):
-            return evaluation.shared(node, lambda: _called(evaluation, node))
-        return _called(evaluation, node)
+            return evaluation.shared(node, lambda: _array_of(evaluation, node))
+        if not _is_of_single_values(evaluation, node):
+            return _array_of(evaluation, node)
     return single(evaluation.scalar(node))
+
+
+def _array_of(evaluation: Evaluation, node: Operation | Call) -> Cells:
+    if isinstance(node, Operation):
+        return _of_operation(evaluation, node)
+    return _called(evaluation, node)
 
 
 def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
     parts = [array_of(evaluation, operand) for operand in node.operands]
-    apply = functools.partial(evaluation.operation, node.operator)
-    if node.operator in COMPARISONS:
-        return each_of(
-            evaluation, parts, apply, functools.partial(compared, operator=node.operator)
-        )
-    return each_of(evaluation, parts, apply)
+    operator = node.operator
+    apply = functools.partial(evaluation.operation, operator)
+    if operator in COMPARISONS:
+        of_values = functools.partial(compared, operator=operator)
+        return each_of(evaluation, parts, Applied(apply, of_values))
+    if operator in PLAIN_ARITHMETIC and len(parts) == 2:
+        of_numbers = functools.partial(calculated, operator=operator)
+        return each_of(evaluation, parts, Applied(apply, of_numbers, NUMERIC_TYPES))
+    return each_of(evaluation, parts, Applied(apply))
 
 
 def _reads_range(node: Node) -> bool:
@@ -102,6 +113,18 @@ def _reads_range(node: Node) -> bool:
     if isinstance(node, Call):
         return any(map(_reads_range, node.arguments))
     return _is_range(node)
+
+
+def _is_of_single_values(evaluation: Evaluation, node: Node) -> bool:
+    """Whether a node without ranges has a single value, computed from single values alone."""
+    if isinstance(node, Operation):
+        return all(_is_of_single_values(evaluation, operand) for operand in node.operands)
+    if isinstance(node, Call):
+        is_of_values = isinstance(evaluation.functions.get(node.name), OfValues)
+        return is_of_values and all(
+            _is_of_single_values(evaluation, argument) for argument in node.arguments
+        )
+    return not isinstance(node, (ArrayConstant, Parameter))
 
 
 def reference_of(evaluation: Evaluation, node: Node) -> Reference:
@@ -209,47 +232,69 @@ def as_node(value: Scalar) -> Node:
     return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
 
 
-def each_of(
-    evaluation: Evaluation,
-    parts: Sequence[Cells],
-    result: Callable[[Sequence[Scalar]], Scalar],
-    of_values: Callable[..., Scalar] | None = None,
-) -> Cells:
+class Applied(NamedTuple):
+    """What is applied to the values of several arrays.
+
+    Attributes:
+        result: computes the result from one value of each array.
+        of_values: the same, with the values as separate arguments; None if there is no such
+            function.
+        takes: the types of values that this takes; None for all except errors.
+    """
+
+    result: Callable[[Sequence[Scalar]], Scalar]
+    of_values: Callable[..., Scalar] | None = None
+    takes: AbstractSet[type] | None = None
+
+    def to(self, types: AbstractSet[type]) -> Callable[..., Scalar]:
+        """A function of separate arguments, for values of some types."""
+        result, of_values, takes = self
+        fits = ErrorValue not in types if takes is None else takes >= types
+        if of_values is not None and fits:
+            return of_values
+        return lambda *values: result(values)
+
+
+def each_of(evaluation: Evaluation, parts: Sequence[Cells], applied: Applied) -> Cells:
     """The array of the results for the values at the same position of several arrays.
 
     The result depends on the values alone, so it is computed once for equal values.
-
-    Args:
-        evaluation: the evaluation of the formula.
-        parts: the arrays.
-        result: computes the result from one value of each array.
-        of_values: the same, with the values as separate arguments, none of which is an error.
     """
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
+    varying = [at for at, part in enumerate(parts) if part.size != 1]
+    if len(varying) > 1 or (varying and not parts[varying[0]].size):
+        return _each_of_several(evaluation, parts, (rows, columns), applied)
+    apply = applied.to(frozenset[type]().union(*(part.types for part in parts)))
+    values = [part.first if part.size == 1 else None for part in parts]
+    if not varying:
+        return Cells(1, 1, [apply(*values)])
+    (at,) = varying
+    before, behind = values[:at], values[at + 1 :]
+    return parts[at].mapped(lambda value: apply(*before, value, *behind))
+
+
+def _each_of_several(
+    evaluation: Evaluation, parts: Sequence[Cells], size: tuple[int, int], applied: Applied
+) -> Cells:
+    """The results if several of the arrays have more than one value; all get the same size."""
     sizes = {(part.rows, part.columns) for part in parts if part.size > 1}
     # Places that only one of two arrays has are #N/A; LibreOffice leaves them out.
     evaluation.converted = evaluation.converted or any(
         len({size[side] for size in sizes} - {1}) > 1 for side in (0, 1)
     )
-    operands = [_widened_values(part, rows, columns) for part in parts]
-    # TRUE and 1 are equal in Python, so the types are a part of the key if there are several.
+    operands = [_widened_values(part, *size) for part in parts]
     types_of = [{*map(type, values)} for values in operands]
-    mixed = [at for at, types in enumerate(types_of) if len(_EQUAL & types) > 1]
+    # TRUE and 1 are equal in Python, so the types are a part of the key if there are several.
+    mixed = [at for at, types in enumerate(types_of) if len(EQUAL_TYPES & types) > 1]
     keys = list(zip(*operands, *(map(type, operands[at]) for at in mixed), strict=True))
     distinct = [*dict.fromkeys(keys)]
     given = [key[: len(parts)] for key in distinct] if mixed else distinct
-    if of_values is None or any(ErrorValue in types for types in types_of):
-        by_key = dict(zip(distinct, map(result, given), strict=True))
-    else:
-        by_key = dict(zip(distinct, itertools.starmap(of_values, given), strict=True))
-    return Cells(rows, columns, [*map(by_key.__getitem__, keys)])
-
-
-_EQUAL = frozenset((bool, int, float))
-"""Types of which some values are equal in Python."""
+    apply = applied.to(set[type]().union(*types_of))
+    by_key = dict(zip(distinct, itertools.starmap(apply, given), strict=True))
+    return Cells(*size, [*map(by_key.__getitem__, keys)])
 
 
 def _widened_values(cells: Cells, rows: int, columns: int) -> Sequence[Scalar]:
@@ -297,7 +342,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     evaluation.converted = True
     if isinstance(function, OfValues) and len(lifted) == len(node.arguments):
         plain = functools.partial(function.plain, evaluation) if function.takes(parts) else None
-        return each_of(evaluation, parts, functools.partial(function.of, evaluation), plain)
+        of = functools.partial(function.of, evaluation)
+        return each_of(evaluation, parts, Applied(of, plain))
 
     def result(values: Sequence[Scalar]) -> Scalar:
         arguments = list(node.arguments)
@@ -305,7 +351,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
             arguments[number] = as_node(value)
         return function(evaluation, arguments)
 
-    return each_of(evaluation, parts, result)
+    return each_of(evaluation, parts, Applied(result))
 
 
 _REFERRING = frozenset(("OFFSET", "INDIRECT"))
@@ -346,7 +392,7 @@ def _of_references(evaluation: Evaluation, function: Function, node: Call) -> Ce
         outer[at] = Call(referring.name, tuple(inner))
         return function(evaluation, outer)
 
-    return each_of(evaluation, [part for _, part in given], result)
+    return each_of(evaluation, [part for _, part in given], Applied(result))
 
 
 def _is_range(node: Node) -> bool:

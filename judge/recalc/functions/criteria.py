@@ -12,6 +12,7 @@ import itertools
 import operator as operators
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeGuard, cast
 
@@ -24,6 +25,10 @@ Scalar = float | int | bool | str | ErrorValue | None
 
 NUMBER_TYPES = frozenset((int, float))
 """The types of numbers; TRUE and FALSE have another type."""
+
+
+EQUAL_TYPES = frozenset((bool, int, float))
+"""Types of which some values are equal in Python."""
 
 
 def is_number(value: Scalar) -> TypeGuard[float]:
@@ -145,6 +150,36 @@ class Cells:
         if len(every) <= 2 * len(self.values):
             self._every = every  # otherwise it would take far more memory than the values
         return every
+
+    @property
+    def first(self) -> Scalar:
+        """The value of the first cell."""
+        return self.values.get((0, 0)) if self._every is None else self._every[0]
+
+    @functools.cached_property
+    def types(self) -> AbstractSet[type]:
+        """The types of the values, with that of None for blank cells."""
+        if self._every is not None:
+            return {*map(type, self._every)}
+        types: set[type] = {*map(type, self.values.values())}
+        return types if len(self.values) == self.size else {*types, type(None)}
+
+    def mapped(self, change: Callable[[Scalar], Scalar]) -> Cells:
+        """The results of a function for all cells; it is called once for equal values."""
+        # TRUE and 1 are equal in Python.
+        if len(EQUAL_TYPES & self.types) > 1:
+            keys = [*zip(self.every, map(type, self.every), strict=True)]
+            by_key = {key: change(key[0]) for key in dict.fromkeys(keys)}
+            return Cells(self.rows, self.columns, [*map(by_key.__getitem__, keys)])
+        if self._every is not None or 2 * len(self.values) >= self.size:
+            every = self.every
+            by_value = {value: change(value) for value in dict.fromkeys(every)}
+            return Cells(self.rows, self.columns, [*map(by_value.__getitem__, every)])
+        by_value = {value: change(value) for value in dict.fromkeys(self.values.values())}
+        results = [change(None)] * self.size
+        for (row, column), value in self.values.items():
+            results[row * self.columns + column] = by_value[value]
+        return Cells(self.rows, self.columns, results)
 
     def filled(self) -> list[Scalar]:
         """The values that are not blank, row by row."""

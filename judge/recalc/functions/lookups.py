@@ -16,6 +16,7 @@ from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
 from judge.recalc.functions.arrays import (
     MAX_VALUES,
+    Applied,
     ArrayResult,
     all_of,
     array_of,
@@ -281,7 +282,7 @@ def _several(evaluation: Evaluation, cells: Cells, given: Sequence[Cells]) -> Ce
             numbers.append(int(number))
         return _given(one_of(_at(cells, numbers)))
 
-    return each_of(evaluation, given, result)
+    return each_of(evaluation, given, Applied(result))
 
 
 # -- XLOOKUP and XMATCH ----------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from judge.recalc.functions.conversions import (
     text_number,
 )
 from judge.recalc.functions.criteria import NUMBER_TYPES, Cells, Scalar, is_number, text_order
-from judge.recalc.functions.refusals import REFUSALS
+from judge.recalc.functions.refusals import OF_TEXT, REFUSALS, REFUSING_ERRORS
 from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
 
@@ -123,30 +123,6 @@ class Values(Protocol):
         ...
 
 
-REFUSING_ERRORS = frozenset(
-    """
-    ACOS ACOSH ACOT ACOTH ASIN ASINH ATAN ATAN2 ATANH COS COSH COT COTH CSC CSCH SEC SECH SIN SINH
-    TAN TANH DEGREES RADIANS EXP LN LOG10 SIGN EVEN ODD CEILING CEILING.MATH CEILING.PRECISE
-    ISO.CEILING FLOOR FLOOR.MATH FLOOR.PRECISE ROUNDDOWN ROUNDUP TRUNC MROUND SQRTPI ROMAN
-    BETA.DIST BETADIST BETA.INV BETAINV BINOM.DIST BINOMDIST BINOM.DIST.RANGE BINOM.INV CRITBINOM
-    CHISQ.DIST CHISQ.DIST.RT CHIDIST CHISQ.INV CHISQ.INV.RT CHIINV CONFIDENCE CONFIDENCE.NORM
-    CONFIDENCE.T EXPON.DIST EXPONDIST F.DIST F.DIST.RT FDIST F.INV F.INV.RT FINV FISHER FISHERINV
-    GAMMA GAMMA.DIST GAMMADIST GAMMA.INV GAMMAINV GAMMALN GAMMALN.PRECISE GAUSS HYPGEOM.DIST
-    HYPGEOMDIST LOGNORM.DIST LOGNORMDIST LOGNORM.INV LOGINV NEGBINOM.DIST NEGBINOMDIST NORM.DIST
-    NORMDIST NORM.INV NORMINV NORM.S.DIST NORMSDIST NORM.S.INV NORMSINV PHI POISSON.DIST POISSON
-    STANDARDIZE T.DIST T.DIST.2T T.DIST.RT TDIST T.INV T.INV.2T TINV WEIBULL.DIST WEIBULL
-    DB DDB FV IPMT ISPMT NPER PDURATION PMT PPMT PV RATE RRI SLN SYD VDB
-    ISOWEEKNUM DAYS360
-    """.split()  # noqa: SIM905 - a list of twenty lines says no more
-)
-"""Functions of numbers that are left to engines unless one of their arguments is an error."""
-
-_OF_TEXT = frozenset(
-    ("PROPER", "ARABIC", "DECIMAL", "REGEXTEST", "REGEXEXTRACT", "REGEXREPLACE", "TEXTSPLIT")
-)
-"""The same for functions that accept text."""
-
-
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "=": operators.eq, "<>": operators.ne, "<": operators.lt, ">": operators.gt,
     "<=": operators.le, ">=": operators.ge,
@@ -200,8 +176,7 @@ class Evaluation:
             finally:
                 self.converted = self.converted or before
 
-        # The constants 1 and TRUE are equal in Python, so nodes are no keys.
-        key = repr(node), self.spreads, self.of_arrays
+        key = node, self.spreads, self.of_arrays
         cells, converted = self.values.kept_array(key, computed)
         self.converted = self.converted or converted
         return cells
@@ -267,14 +242,14 @@ class Evaluation:
             UnsureError: Excel may accept the arguments.
         """
         name = PREFIX.sub("", node.name).upper()
-        if name not in REFUSING_ERRORS and name not in _OF_TEXT:
+        if name not in REFUSING_ERRORS and name not in OF_TEXT:
             raise UnsureError
         refused: ErrorValue | None = None
         values = [self.scalar(argument) for argument in node.arguments]
         for value in values:
             if isinstance(value, ErrorValue):
                 refused = refused or value
-            elif isinstance(value, str) and name not in _OF_TEXT and not self._accepts(value):
+            elif isinstance(value, str) and name not in OF_TEXT and not self._accepts(value):
                 refused = refused or VALUE
         refused = refused or self.refusal(name, values)
         if refused is None:
@@ -358,6 +333,22 @@ def joined(evaluation: Evaluation, pieces: Iterable[str]) -> Scalar:
             return evaluation.refused(VALUE)
         kept.append(piece)
     return "".join(kept)
+
+
+PLAIN_ARITHMETIC = frozenset("+-*/")
+"""Operators whose result for two numbers depends on no conversion."""
+
+NUMERIC_TYPES: AbstractSet[type] = frozenset((float, int, bool, type(None)))
+"""Types of values that operators read as a number."""
+
+
+def calculated(first: Scalar, second: Scalar, operator: str) -> Scalar:
+    """Applies one of :data:`PLAIN_ARITHMETIC` to values of :data:`NUMERIC_TYPES`."""
+    numbers = [
+        value if type(value) is float else float(cast("int | None", value) or 0)
+        for value in (first, second)
+    ]
+    return _arithmetic(operator, numbers)
 
 
 def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
