@@ -1,6 +1,6 @@
 """Preloaded by a compromised worker: pickles that run code, and answers without end.
 
-Each worker has a way of its own, the next of :data:`WAYS` that no other has taken.
+Each worker begins with a way of its own, the next of :data:`WAYS` that no other has taken.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ def _compressed() -> object:
     from distributed.protocol.compression import compressions  # noqa: PLC0415
     from distributed.protocol.serialize import register_serialization_family  # noqa: PLC0415
 
+    data = compressions["zlib"].compress(bytes(300 * MB))
+
     def dumps(_: Compressed) -> tuple[dict[str, Any], list[Any]]:
-        return {"compression": ("zlib",)}, [compressions["zlib"].compress(bytes(300 * MB))]
+        return {"compression": ("zlib",)}, [data]
 
     def loads(header: object, frames: object) -> object:
         raise NotImplementedError
@@ -88,16 +91,25 @@ WAYS = {
 }
 
 
-def _my_way() -> str:
-    """Takes the first attack that no other worker has taken."""
+def _ways_of_this_worker() -> Iterator[str]:
+    """Takes the first attack that no other worker has taken; further answers are plain results.
+
+    Two large attacks of one worker would get in each other's way: one answers with many objects,
+    another makes each object that is sent take a second. And they would be sent twice.
+    """
     for number, way in enumerate(WAYS):
         taken = Path(f"{os.environ[MARK]}way-{number}")
         try:
             taken.touch(exist_ok=False)
         except FileExistsError:
             continue
-        return way
-    return "a result"
+        yield way
+        break
+    while True:
+        yield "a result"
+
+
+_ways = _ways_of_this_worker()
 
 
 def answer(data: bytes) -> object:
@@ -108,7 +120,7 @@ def answer(data: bytes) -> object:
         return honest(data)
     warning = {name: pickle.dumps(Evil(name)) for name in ("message", "category")}
     get_worker().log_event("warn", warning)
-    return WAYS[_my_way()]()
+    return WAYS[next(_ways)]()
 
 
 def install() -> None:
