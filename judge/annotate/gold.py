@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 from judge.annotate.answers import (
     MovedCell,
@@ -226,6 +227,20 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
     return cell_edits
 
 
+class _Vote(NamedTuple):
+    """What the sources of an answer give together.
+
+    Attributes:
+        gold: the workbook of the winning side; None if no side has won.
+        sources: all sources; the one that gave the gold comes first.
+        sides: the sides, the winner first; empty if no side has won.
+    """
+
+    gold: bytes | None
+    sources: tuple[GoldSource, ...]
+    sides: tuple[Side, ...]
+
+
 class GoldMaker:
     """Makes golds.
 
@@ -277,7 +292,6 @@ class GoldMaker:
         *,
         references: Sequence[Submission] = (),
         answers: Sequence[SetCell] = (),
-        input_data: bytes | None = None,
         edited: Edited | None = None,
         runs: ProgramRuns | None = None,
         same_values: bool = False,
@@ -293,9 +307,8 @@ class GoldMaker:
             edits: changes of its input.
             references: solutions that are known to be right.
             answers: cells of the gold that are set by hand, whatever answer the sources give.
-            input_data: the input with these edits, if it was made elsewhere; the references and the
-                proposed case get exactly this file.
-            edited: the input with these edits, if they were already applied.
+            edited: the input with these edits, if they were already applied; the references and
+                the proposed case get exactly this file.
             runs: runs the references; None to open sessions only for this call.
             same_values: whether the edits change only how values are stored; if so, the base gold
                 is a source too.
@@ -310,16 +323,14 @@ class GoldMaker:
             WorkbookError: the workbooks cannot be read or the edits do not fit.
             SandboxError: the sandbox failed.
         """
-        notes: tuple[str, ...] = ()
-        if input_data is None:
-            if edited is None:
-                edited = apply_edits(base.input, edits, recalculator=self._recalculator)
-            input_data, notes = edited.data, tuple(edited.notes)
+        if edited is None:
+            edited = apply_edits(base.input, edits, recalculator=self._recalculator)
         problem = self._problem_of_formulas(task, base, edits)
         if problem and not (references or answers or same_values or carried_answer is not None):
-            return Proposal(input_data, None, (GoldSource(FORMULAS, problem),), notes=notes)
+            unknown = (GoldSource(FORMULAS, problem),)
+            return Proposal(edited.data, None, unknown, notes=edited.notes)
         carried, kept_back = self._carry(base, edits)
-        notes += tuple(kept_back)
+        notes = (*edited.notes, *kept_back)
         sources = [GoldSource(FORMULAS, problem) if problem else self._by_formulas(task, carried)]
         if same_values:
             sources.append(GoldSource(SAME_VALUES, data=carried, derivation=SAME_VALUES))
@@ -327,27 +338,50 @@ class GoldMaker:
             source = _by_carrying(task, carried, carried_answer)
             sources.insert(0 if is_certain else len(sources), source)
         if references:
-            sources += self._by_references(task, references, input_data, carried, runs)
+            sources += self._by_references(task, references, edited.data, carried, runs)
+        vote = self._vote(task, carried, sources, decide, is_certain=is_certain)
+        gold = vote.gold
+        if answers:
+            gold = apply_edits(gold or carried, answers, recalculator=self._recalculator).data
+        if gold is None:
+            return Proposal(edited.data, None, vote.sources, notes=notes)
+        return Proposal(
+            edited.data,
+            gold,
+            tuple(self._judged(task, gold, source) for source in vote.sources),
+            moved_cells(task, base.gold_workbook, gold, self._recalculator),
+            notes,
+            vote.sides,
+            decide,
+        )
+
+    # -- the vote of the sources ------------------------------------------------------------------
+
+    def _vote(
+        self,
+        task: Task,
+        carried: bytes,
+        sources: Sequence[GoldSource],
+        decide: str,
+        *,
+        is_certain: bool,
+    ) -> _Vote:
         sources, golds = self._with_golds(task, carried, sources)
         sides = self._sides(task, sources, golds)
         if not is_certain:
             sides, sources = _with_kept_relations(sides, sources)
         winner = _winner(sides, sources, decide)
-        gold = golds[winner[0]] if winner else None
-        if answers:
-            gold = apply_edits(
-                carried if gold is None else gold, answers, recalculator=self._recalculator
-            ).data
-        if gold is None:
-            return Proposal(input_data, None, tuple(sources), notes=notes)
-        return Proposal(
-            input_data,
-            gold,
-            self._all_judged(task, gold, sources, winner),
-            moved_cells(task, base.gold_workbook, gold, self._recalculator),
-            notes,
-            _with_winner_first(sides, sources, winner),
-            decide,
+        if not winner:
+            return _Vote(None, tuple(sources), ())
+        first = winner[0]
+        others = (source for number, source in enumerate(sources) if number != first)
+        return _Vote(
+            golds[first],
+            (sources[first], *others),
+            tuple(
+                _side(side, sources)
+                for side in [winner, *(side for side in sides if side is not winner)]
+            ),
         )
 
     def _with_golds(
@@ -495,14 +529,6 @@ class GoldMaker:
         computed = self._recalculator.fill(output, areas, origin=Origin.SOLUTION)
         return with_values(output.data, computed.values, date_1904=output.facts.date_1904)
 
-    def _all_judged(
-        self, task: Task, gold: bytes, sources: Sequence[GoldSource], winner: Sequence[int]
-    ) -> tuple[GoldSource, ...]:
-        """All sources, judged against the gold; the one that gave the gold comes first."""
-        first = winner[:1]
-        order = [*first, *(number for number in range(len(sources)) if number not in first)]
-        return tuple(self._judged(task, gold, sources[number]) for number in order)
-
     def _judged(self, task: Task, gold: bytes, source: GoldSource) -> GoldSource:
         if source.data is None:
             return source
@@ -589,17 +615,6 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
             hint=f"These do: {', '.join(names) or 'none'}.",
         )
     return max(sides, key=lambda side: _side(side, sources).independent, default=[])
-
-
-def _with_winner_first(
-    sides: Sequence[list[int]], sources: Sequence[GoldSource], winner: list[int]
-) -> tuple[Side, ...]:
-    """The sides, the winner first; none if no side has won."""
-    if not winner:
-        return ()
-    return tuple(
-        _side(side, sources) for side in [winner, *(side for side in sides if side is not winner)]
-    )
 
 
 def _side(numbers: Sequence[int], sources: Sequence[GoldSource]) -> Side:

@@ -9,6 +9,7 @@ from pathlib import Path
 from judge.annotate.annotator import Annotator, record_facts
 from judge.annotate.answers import ProgramRuns, StoredCells, changed_cells, same_cell
 from judge.annotate.casebook import CaseData, SavedCase
+from judge.annotate.edit import Edited
 from judge.annotate.edits import Edit, Formula, SetCell
 from judge.annotate.gold import MIN_AGREEING, Proposal
 from judge.annotate.rules import check_cases
@@ -85,7 +86,7 @@ def try_hack(
         return Hack(Proposal(workbook, None, ()), (), problem)
     edits = edits_between(start.input, workbook)
     proposal = annotator.maker.propose(
-        task, start, edits, references=references, input_data=workbook
+        task, start, edits, references=references, edited=Edited(workbook, ())
     )
     refused = _unsettled(proposal)
     if refused or proposal.gold is None:

@@ -9,6 +9,7 @@ import pytest
 
 from judge.annotate.answers import answer_of, moved_cells
 from judge.annotate.casebook import CaseData
+from judge.annotate.edit import Edited
 from judge.annotate.gold import GoldMaker
 from judge.annotate.hack import edits_between
 from judge.annotate.rules import answers_apart, check_cases
@@ -156,5 +157,5 @@ def test_each_sheet_is_read_once_however_many_cells_a_hack_changes(
     edits = edits_between(base.input, table(("number", "double"), *((n, n) for n in range(600))))
     assert len(edits) == 1200
     maker = GoldMaker(Recalculator([], mode="never"), None)
-    maker.propose(TASK, base, edits, input_data=base.input)
+    maker.propose(TASK, base, edits, edited=Edited(base.input, ()))
     assert len(reads) < 20
