@@ -76,7 +76,8 @@ class Casebook(Archive):
         root = path.parent if path.name in names else path
         if not any((root / name).is_file() for name in names):
             raise UsageError(
-                f"{source}: no folder with a {' or '.join(names)}",
+                f"{source} is not the folder of a suite: it holds no file that defines one, such "
+                f"as {names[0]}",
                 hint="Cases are written into a suite's folder; unpack or copy the suite first.",
             )
         super().__init__(root.absolute())

@@ -125,6 +125,14 @@ def _has_folder_answers(options: ScoreOptions) -> bool:
     return locate_suite(str(options.dataset)).format.has_folder_answers
 
 
+_WORKBOOKS = "Give the folder with the workbooks; `judge compare` compares a single workbook."
+_INSTEAD = {  # hints for files that are often given in place of solutions
+    ".xlsx": _WORKBOOKS,
+    ".xlsm": _WORKBOOKS,
+    ".py": "`judge run TASK PROGRAM` grades a single program.",
+}
+
+
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     """Finds out whether a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
@@ -140,6 +148,8 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
             hint="A run keeps the trajectories of its first scoring.",
         )
     if results.is_file():
+        if (instead := _INSTEAD.get(results.suffix.lower())) is not None:
+            raise UsageError(f"{results} is not a file of solutions", hint=instead)
         run = out or Path("results") / results.name.removesuffix(".jsonl")
         return RunToScore(run, solutions=results, outputs=None, fresh=True)
     if RunDirectory.is_run(results):

@@ -103,9 +103,13 @@ def dataset_record(
             record[name] = list(value) if isinstance(value, tuple) else value
     record.setdefault("spreadsheet_path", f"spreadsheet/{task_id}")
     _, faults = read_record(record)
-    faults += () if str(record.get("instruction", "")).strip() else ("the instruction is empty",)
+    if "instruction" in record and not str(record["instruction"]).strip():
+        faults += ("the instruction is empty",)
     if faults:
-        raise UsageError(f"task {task_id}: {'; '.join(dict.fromkeys(faults))}")
+        raise UsageError(
+            f"task {task_id}: {'; '.join(dict.fromkeys(faults))}",
+            hint="The options with the fields of a task are under `judge dataset add-task --help`.",
+        )
     return record
 
 

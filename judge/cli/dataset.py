@@ -485,7 +485,10 @@ def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
     options = _of_task(source, task_id) if task_id is not None else read_items(Path(source))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists already", hint="Name a folder that does not exist.")
-    files = rewardkit_files(options)
+    try:
+        files = rewardkit_files(options)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error.message}", hint=error.hint) from error
     for name, text in files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)

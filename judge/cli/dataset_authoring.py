@@ -315,7 +315,7 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     """Make an empty suite in FOLDER."""
     SuiteDraft.create(folder, by=who(by), kind=kind)
     example = kind_named(kind).example
-    click.echo(f"{folder}: an empty suite\njudge dataset add-task {folder} ID {example}")
+    click.echo(f"{folder}: an empty suite\nnext: judge dataset add-task {folder} ID {example}")
 
 
 @click.command(
@@ -631,7 +631,8 @@ def _text(name: str, value: str | None) -> str | None:
     try:
         return Path(value[1:]).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--{name.replace('_', '-')} {value}: cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"--{name.replace('_', '-')} {value}: cannot be read: {reason}") from error
 
 
 def _print_findings(findings: Iterable[SuiteFinding]) -> None:

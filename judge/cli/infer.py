@@ -425,6 +425,8 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     )
     if summary.unasked:
         click.echo(f"  not asked: {summary.unasked}")
+    if summary.over_length:
+        click.echo(f"  too long for the model's context: {summary.over_length}")
     if summary.not_alone:
         click.echo(f"  programs that only work after earlier rounds: {summary.not_alone}")
     retries = f", {summary.retries} retries" if summary.retries else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ from judge.console import make_console
 from judge.files.writing import naming_what_is_written
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions
+    from rich.measure import Measurement
     from rich.table import Table
+    from rich.text import Text
 
 _UNBOUNDED_WIDTH = 10_000  # characters, more than any table has
 
@@ -38,6 +41,34 @@ def table(*columns: str) -> Table:
             no_wrap="!" in marks,
         )
     return grid
+
+
+class Unbroken:
+    """A cell of a table: pieces that may come on several lines, but are themselves not broken."""
+
+    _GAP = "  "
+
+    def __init__(self, pieces: Iterable[Text]) -> None:
+        self._pieces = tuple(pieces)
+
+    def __rich_measure__(self, _: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import Measurement  # noqa: PLC0415  as above
+
+        widths = [piece.cell_len for piece in self._pieces] or [0]
+        whole = sum(widths) + len(self._GAP) * (len(widths) - 1)
+        return Measurement(max(widths), whole).with_maximum(options.max_width)
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        from rich.text import Text  # noqa: PLC0415  as above
+
+        line = Text()
+        for piece in self._pieces:
+            longer = line + self._GAP + piece if line else piece
+            if line and longer.cell_len > options.max_width:
+                yield line
+                longer = piece
+            line = longer
+        yield line
 
 
 def print_table(shown: Table, console: Console | None = None) -> None:

@@ -20,7 +20,7 @@ from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, json_option, option, options_of, sandbox_option
 from judge.cli.output import print_table, table, write_file, write_text
-from judge.console import make_console, styled
+from judge.console import counted, make_console, styled
 from judge.core.statistics import SEED
 from judge.errors import UsageError
 from judge.files.documents import dump_json
@@ -416,7 +416,7 @@ def _print(comparison: RunComparison, by_tools: tuple[list[str], list[list[str]]
     console = make_console()
     for line in api.head_lines(comparison):
         console.print(styled((line, "yellow")), soft_wrap=True)
-    console.print(f"{comparison.tasks} tasks in common")
+    console.print(f"{counted(comparison.tasks, 'task')} in common")
     figures = (f"{heading} % [interval]" for heading in api.figure_headings(comparison))
     scores = table(
         *("!run", "!profile", "recalc", "soft % [interval]", "hard % [interval]"), *figures

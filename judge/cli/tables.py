@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
-from judge.cli.output import print_table, table
+from judge.cli.output import Unbroken, print_table, table
 from judge.console import Piece, counted, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
@@ -185,8 +185,8 @@ def _title(run: ScoredRun, identity: RunDocument) -> str:
     return " · ".join(parts)
 
 
-def _cells(group: GroupReport) -> list[str | Text]:
-    verdicts = Text("  ").join(
+def _cells(group: GroupReport) -> list[str | Unbroken]:
+    verdicts = Unbroken(
         styled(verdict_piece(code), f" {count}") for code, count in group["verdicts"].items()
     )
     return [

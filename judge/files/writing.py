@@ -182,9 +182,13 @@ def naming_what_is_written(
     except (FileExistsError, BrokenPipeError):
         raise
     except OSError as problem:
-        full = problem.errno in {errno.ENOSPC, errno.EDQUOT}
-        reason = "the disk is full" if full else (problem.strerror or str(problem))
-        hint = f"Make room and run the same command again{kept}." if full else None
+        reason, hint = problem.strerror or str(problem), None
+        if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
+            reason, hint = "the disk is full", f"Make room and run the same command again{kept}."
+        elif problem.errno == errno.ENOENT and not path.parent.exists():
+            reason, hint = f"there is no folder {path.parent}", "Make the folder first."
+        elif problem.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+            hint = f"Name another place, or make {path.parent} writable."
         raise error(f"{path}: cannot be written: {reason}", hint=hint) from problem
 
 

@@ -262,6 +262,8 @@ class InferenceSummary:
         no_code: how many of the finished ones have no program and no typed answer.
         not_alone: how many of the finished ones have a program that works only after the programs
             of earlier rounds.
+        over_length: how many of the finished ones ended because the server found the conversation
+            too long for the model.
         calls: how many requests were answered for the finished tasks.
         retries: how many attempts were made for them in addition to the first attempts.
         prompt_tokens: tokens of the prompts of the finished tasks.
@@ -282,6 +284,7 @@ class InferenceSummary:
     truncated: int = 0
     no_code: int = 0
     not_alone: int = 0
+    over_length: int = 0
     calls: int = 0
     retries: int = 0
     prompt_tokens: int = 0
@@ -303,6 +306,7 @@ class InferenceSummary:
             record.get("solution") is None
         )
         self.not_alone += usage.stands_alone is False
+        self.over_length += record.get("ended") == "context-length"
         self.calls += len(usage.calls)
         for call in usage.calls:
             self.retries += max(round(call.attempts) - 1, 0)

@@ -424,7 +424,10 @@ def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
             elif cell.formula is not None:
                 cells_by_row.setdefault(row, {})[column] = "(a formula without a value)"
     except WorkbookError as error:
-        raise UsageError(f"{path}: cannot be read: {error.message}") from error
+        raise UsageError(
+            f"{path}: cannot be read: {error.message}",
+            hint="Give the file that `judge audit` wrote, with your marks.",
+        ) from error
     yield from sorted(cells_by_row.items())
 
 

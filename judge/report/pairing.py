@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from judge.compare.cells.render import has_values, is_uncomputed, place_of, shown
+from judge.console import counted
 from judge.core.records.cases import DifferenceRecord
 from judge.core.records.runs import InferenceIdentity, PromptContent, served_model
 from judge.core.score import scores_by_task
@@ -613,7 +614,7 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
         soft += f", {_p(pair.p_soft_holm)} after Holm"
     smallest = f"hard {_points(pair.smallest_hard)}, soft {_points(pair.smallest_soft)}"
     return [
-        f"{pair.second} against {pair.first}, {pair.tasks} tasks",
+        f"{pair.second} against {pair.first}, {counted(pair.tasks, 'task')}",
         f"hard {points(pair.hard_difference)}, {hard}",
         f"soft {points(pair.soft_difference)}, {soft}",
         f"solved by {pair.second} alone: {_tasks(pair.won)}",
@@ -649,7 +650,8 @@ def closing_lines(comparison: RunComparison) -> list[str]:
     )
     lines = [how]
     if comparison.left_out:
-        lines.append(f"{comparison.left_out} tasks are left out: not every run has a score there.")
+        left_out = counted(comparison.left_out, "task")
+        lines.append(f"without {left_out}, for which not every run has a score")
     return [*lines, *comparison.notes]
 
 

@@ -368,11 +368,10 @@ def _in_file(path: Path) -> LocatedSuite:
         for suffix in ARCHIVE_SUFFIXES:
             name = name.removesuffix(suffix)
         return _in_folder(resolve_name(_UNPACK)(path, cache_folder() / "archives"), name)
-    names = definition_names()
     raise SuiteError(
-        f"{path} is not a suite",
-        faults=(f"{path.name}: neither {' nor '.join(names)} nor a .tar.gz",),
-        hint=f"give the folder, its {' or '.join(names)}, or the .tar.gz",
+        f"{path} is not a suite: it is neither an archive nor a file that defines one, such as "
+        f"{definition_names()[0]}",
+        hint=f"give the suite's folder, or an archive ({', '.join(ARCHIVE_SUFFIXES)})",
     )
 
 
@@ -414,11 +413,14 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
             ),
             hint=f"name one of them: {inner[0][0]}",
         )
-    definitions = definition_names()
+    parent = folder.absolute().parent
+    inside = format_of_folder(parent) is not None
     raise SuiteError(
-        f"{folder} is not a suite: it holds no {' or '.join(definitions)}",
-        faults=tuple(f"{definition}: missing" for definition in definitions),
-        hint="dataset/schema.md describes what a suite looks like",
+        f"{folder} is not a suite: it holds no {' or '.join(definition_names()[:2])}, and no file "
+        "that defines a suite in another format",
+        hint=f"it is inside a suite: give {parent}"
+        if inside
+        else "dataset/schema.md describes what a suite looks like",
     )
 
 

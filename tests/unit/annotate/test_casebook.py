@@ -216,7 +216,7 @@ def test_looking_at_a_suite_writes_nothing(suite: Path) -> None:
 
 
 def test_an_archive_cannot_be_annotated(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="is not the folder of a suite"):
         Casebook(tmp_path / "suite.tar.gz")
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.text import Text
 
 import judge as library
 from judge.annotate.rules import RULES
 from judge.cli.main import judge
-from judge.cli.output import print_table, table
+from judge.cli.output import Unbroken, print_table, table
 from judge.compare.profiles import get_profile
 from judge.core.finding import DifferenceLocation, FoundDifference, LocationKind, in_words
 from judge.core.records.runs import RunDocument, served_model
@@ -249,6 +250,59 @@ def test_yaml_faults_say_where_and_not_in_what_python_calls_the_input() -> None:
         assert "unicode string" not in str(caught.value)
 
 
+# -- files and folders that are not what was asked for --------------------------------------------
+
+
+def test_a_workbook_or_a_program_in_place_of_solutions(tmp_path: Path) -> None:
+    for name, command in (("mine.xlsx", "judge compare"), ("mine.py", "judge run TASK PROGRAM")):
+        (tmp_path / name).write_bytes(WRONG)
+        result = run("score", tmp_path / name, "--dataset", "sample")
+        assert isinstance(result.exception, UsageError)
+        assert result.exception.message == f"{tmp_path / name} is not a file of solutions"
+        assert command in (result.exception.hint or "")
+
+
+def test_a_folder_inside_a_suite_is_answered_with_the_suite(suite: Suite) -> None:
+    with pytest.raises(SuiteError, match="spreadsheet is not a suite") as caught:
+        load_suite(suite.root / "spreadsheet")
+    assert caught.value.hint == f"it is inside a suite: give {suite.root}"
+
+
+def test_a_file_that_defines_no_suite_is_said_to_be_none_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(WRONG)
+    with pytest.raises(SuiteError, match=r"neither an archive nor a file that defines one") as file:
+        load_suite(tmp_path / "a.xlsx")
+    assert file.value.faults == ()
+
+
+def test_missing_fields_of_a_task_are_named_once_and_with_where_their_options_are(
+    tmp_path: Path,
+) -> None:
+    run("dataset", "new", tmp_path / "made")
+    result = run("dataset", "add-task", tmp_path / "made", "2")
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.message.count("instruction is") == 0
+    assert result.exception.message.count("'instruction' is missing") == 1
+    assert "--help" in (result.exception.hint or "")
+
+
+def test_a_text_file_that_does_not_exist_is_named_without_the_words_of_python(
+    tmp_path: Path,
+) -> None:
+    run("dataset", "new", tmp_path / "made")
+    result = run("dataset", "add-task", tmp_path / "made", "2", "--instruction", "@gone.txt")
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.message.endswith("cannot be read: No such file or directory")
+    assert "Errno" not in result.exception.message
+
+
+def test_a_checklist_that_cannot_be_exported_is_named(tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text("[1]")
+    result = run("dataset", "export-rewardkit", tmp_path / "list.json", tmp_path / "made")
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.message.startswith(f"{tmp_path / 'list.json'}: option items: item 1")
+
+
 # -- tables ----------------------------------------------------------------------------------------
 
 
@@ -276,6 +330,18 @@ def test_names_with_spaces_and_in_headings_are_whole_whatever_gives_way(
     heading, _, row, *_ = filter(str.strip, capsys.readouterr().out.splitlines())
     assert [name for name in names if name not in heading] == []
     assert [name for name in names if name.upper() not in row] == []
+
+
+def test_pieces_of_a_cell_are_not_broken_when_it_takes_several_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    shown = table("!", "verdicts")
+    shown.add_row("n" * 10, Unbroken(Text(piece) for piece in ("AC 213", "WA 84", "RE 1")))
+    print_table(shown)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert f"{'n' * 10}   AC 213  WA 84" in lines
+    assert "RE 1" in lines
 
 
 LONG = "a run with a name of its own-" + "0123456789" * 6

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from judge.files.writing import folder_beside, open_to_write, write_new, write_whole
+from judge.errors import JudgeError
+from judge.files.writing import (
+    folder_beside,
+    naming_what_is_written,
+    open_to_write,
+    write_new,
+    write_whole,
+)
 
 
 def mode_of(path: Path) -> int:
@@ -150,3 +157,22 @@ def test_the_error_says_why_the_file_could_not_be_written(
         write_whole(path, b"new")
     assert raised.value.errno == number
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("number", "parent", "reason", "hint"),
+    [
+        (errno.ENOSPC, ".", "the disk is full", "Make room"),
+        (errno.ENOENT, "no/such", "there is no folder", "Make the folder first."),
+        (errno.EACCES, ".", os.strerror(errno.EACCES), "Name another place"),
+        (errno.EROFS, ".", os.strerror(errno.EROFS), "Name another place"),
+    ],
+)
+def test_the_message_says_what_to_do_about_a_file_that_cannot_be_written(
+    number: int, parent: str, reason: str, hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / parent / "report.json"
+    with pytest.raises(JudgeError) as raised, naming_what_is_written(path):
+        raise OSError(number, os.strerror(number))
+    assert raised.value.message.startswith(f"{path}: cannot be written: {reason}")
+    assert (raised.value.hint or "").startswith(hint)

@@ -267,6 +267,7 @@ def test_counts_of_what_went_wrong(make_plan: MakePlan, tmp_path: Path) -> None:
     )
     summary = run(make_plan(), tmp_path, model)
     assert (summary.finished, summary.no_code, summary.truncated, summary.retries) == (5, 2, 1, 2)
+    assert summary.over_length == 1
     last = records(tmp_path)[-1]
     assert (last["ended"], last["solution"]) == ("context-length", None)
 

@@ -107,7 +107,7 @@ def test_a_format_comes_and_goes(empty: Empty, tmp_path: Path) -> None:
         load_suite(tmp_path)
     assert caught.value.faults == ("empty.txt: a suite needs at least one task",)
     unregister("hollow")
-    with pytest.raises(SuiteError, match=r"holds no dataset\.json or suite\.json"):
+    with pytest.raises(SuiteError, match=r"holds no dataset\.json or suite\.json, and no file"):
         load_suite(tmp_path)
 
 
