@@ -125,7 +125,7 @@ class FormulaForm(NamedTuple):
     """The common part of formulas that differ only in row numbers.
 
     Attributes:
-        text: a formula of this form.
+        text: a formula of this form, in which every row number is another one.
         traits: the traits of the formula.
         rectangles: the rectangles that it names; None if its text has to be searched each time.
         rows_only: whether formulas of this form differ only in the rows of these rectangles.
@@ -139,8 +139,9 @@ class FormulaForm(NamedTuple):
 
 _TOO_LONG = FormulaForm("", NEVER_READ, None)
 
-_ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
-"""Text outside sheet names that may be a row number."""
+_ROWS = re.compile(r"(\d(?<=[A-Za-z$]\d)\d*+)(?![\w.(!])")
+"""Text outside sheet names that may be a row number. An expression that begins with a digit is
+found faster than one that begins with what is before it."""
 
 _ROW_DIGITS = 7
 
@@ -172,7 +173,7 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
     text = parts[0]
     for index, part in enumerate(parts[1:]):
         index_at[len(text)] = index
-        text += "1" + part
+        text += f"{index + 1}{part}"
     formula_traits = traits(text)
     rectangles: list[_FormRectangle] = []
     for area in areas(text):

@@ -71,7 +71,7 @@ class FormulaTraits:
     intersects: bool = False
 
 
-_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
+_DIGITS = re.compile(r"\d(?<=[A-Za-z$]\d)\d*+(?![\w.(])")
 
 
 @functools.lru_cache(maxsize=16_384)

@@ -125,16 +125,17 @@ def _read(formula: str) -> Node | None:
 def _is_in_order(formula: str) -> bool:
     """Whether a formula's tree has the references of its text; spaces may merge some of them."""
     node = _read(formula)
-    return node is None or [*_named(node)] == [*references(formula)]
+    return node is None or [*named_in(node)] == [*references(formula)]
 
 
-def _named(node: Node) -> Iterator[Reference]:
+def named_in(node: Node) -> Iterator[Reference]:
+    """The rectangles of a tree, in their order in the formula."""
     if isinstance(node, Reference):
         yield node
     elif isinstance(node, Operation):
-        yield from itertools.chain.from_iterable(map(_named, node.operands))
+        yield from itertools.chain.from_iterable(map(named_in, node.operands))
     elif isinstance(node, Call):
-        yield from itertools.chain.from_iterable(map(_named, node.arguments))
+        yield from itertools.chain.from_iterable(map(named_in, node.arguments))
 
 
 def _naming(node: Node, named: Iterator[Reference]) -> Node:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import bisect
 import copy
 import datetime as dt
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.formulas.functions import PREFIX
+from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.workbook.address import COLUMN_MASK, cell_key, parse_area
-from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import FormulaIndex
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
@@ -35,6 +37,12 @@ as well. Engines finish sooner than the judge if more is needed."""
 
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
 """Functions that omit the cells that are subtotals themselves."""
+
+
+_IN_FILES = re.compile(r"_xlfn\.|_xlws\.|_xlpm\.", re.IGNORECASE)
+_WRITTEN_OTHERWISE = re.compile(
+    r"[\[\"]|_xleta\.|_xlop\.|SINGLE\(|ANCHORARRAY\(|_xludf", re.IGNORECASE
+)
 
 
 class Budget:
@@ -90,6 +98,7 @@ class Contents:
         kept_areas: rectangles without formulas; None for one that cannot be read.
         kept_results: results of formulas that read nothing but constants, which are the same
             whatever values other formulas have; None for one that cannot be computed here.
+        kept_of_forms: the same for formulas of some form that read some values.
     """
 
     def __init__(
@@ -109,12 +118,13 @@ class Contents:
         self.budget = Budget()
         self.kept_areas: dict[CellRange, Cells | None] = {}
         self.kept_results: dict[Hashable, tuple[Scalar, bool] | None] = {}
+        self.kept_of_forms: dict[Hashable, tuple[Scalar, bool] | None] = {}
 
     def in_region(self, region: Region) -> Contents:
         """The same sheets, for formulas of another region; what was read is not read again."""
         other = copy.copy(self)
         other.region, other.budget = region, Budget()
-        other.kept_areas, other.kept_results = {}, {}
+        other.kept_areas, other.kept_results, other.kept_of_forms = {}, {}, {}
         return other
 
     def used_range(self, sheet: str) -> CellRange | None:
@@ -169,6 +179,53 @@ class Contents:
         if sheet not in self._subtotals:
             self._subtotals[sheet] = subtotals_by_column(self.index, sheet)
         return self._subtotals[sheet]
+
+    def formula_in(self, area: CellRange) -> str | None:
+        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
+
+        Raises:
+            UnsureError: an array formula, or one that Excel writes differently from files.
+        """
+        here = Reference(area.sheet, area.min_row, area.min_column, area.min_row, area.min_column)
+        cell = self.index.cell(CellRef(area.sheet, area.min_row, area.min_column))
+        if cell is None and any(True for _ in self.index.sheet(area.sheet).filled_in(here)):
+            raise UnsureError
+        if cell is None:
+            return None
+        text = cell.formula or ""
+        if not text or cell.array_range is not None or _WRITTEN_OTHERWISE.search(text):
+            raise UnsureError
+        return f"={_IN_FILES.sub('', text.removeprefix('='))}"
+
+    def hidden_in(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
+        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
+
+        Raises:
+            UnsureError: the file does not say whether a filter hides them.
+        """
+        hidden, filtered, filters = self.hidden(area.sheet)
+        rows = between(hidden, area.min_row, area.max_row)
+        self.budget.spend(len(rows))
+        if rows and filters and not filtered >= set(rows):
+            raise UnsureError
+        return frozenset(row - area.min_row for row in rows), bool(rows) and filters
+
+    def subtotals_in(self, area: CellRange) -> Mapping[tuple[int, int], str]:
+        """Row and column, from 0, of cells of a rectangle that are subtotals -> their function.
+
+        Raises:
+            UnsureError: one of these calls is only a part of a formula.
+        """
+        found: dict[tuple[int, int], str] = {}
+        for column, (rows, names) in self.subtotals(area.sheet).items():
+            if area.min_column <= column <= area.max_column:
+                first = bisect.bisect_left(rows, area.min_row)
+                for at in range(first, bisect.bisect_right(rows, area.max_row)):
+                    if not names[at]:
+                        raise UnsureError
+                    found[rows[at] - area.min_row, column - area.min_column] = names[at]
+        self.budget.spend(len(found))
+        return found
 
 
 PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue, type(None)))

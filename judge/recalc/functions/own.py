@@ -8,23 +8,32 @@ times.
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import datetime as dt
+import functools
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import texts_of
-from judge.formulas.references import Reference
+from judge.formulas.references import Reference, references, with_form
 from judge.formulas.traits import traits
-from judge.formulas.tree import Node, tree
+from judge.formulas.tree import (
+    Call,
+    Constant,
+    ErrorConstant,
+    Missing,
+    Node,
+    Operation,
+    named_in,
+    tree,
+)
 from judge.recalc.functions.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.functions.complexes import COMPLEX_FUNCTIONS
-from judge.recalc.functions.contents import PLAIN_TYPES, Contents, between, plain_scalar
+from judge.recalc.functions.contents import PLAIN_TYPES, Contents, plain_scalar
 from judge.recalc.functions.conversions import UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
@@ -34,7 +43,7 @@ from judge.recalc.functions.lambdas import LAMBDA_FUNCTIONS
 from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.functions.pairs import PAIR_FUNCTIONS
 from judge.recalc.functions.regions import Region
-from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function
+from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function, OfValues
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
 from judge.recalc.functions.tried import has_criteria, is_tried, may_convert
@@ -75,12 +84,6 @@ _MAY_BE_DATE = re.compile(
 )
 
 
-_IN_FILES = re.compile(r"_xlfn\.|_xlws\.|_xlpm\.", re.IGNORECASE)
-_WRITTEN_OTHERWISE = re.compile(
-    r"[\[\"]|_xleta\.|_xlop\.|SINGLE\(|ANCHORARRAY\(|_xludf", re.IGNORECASE
-)
-
-
 def _may_count_days(formula: str) -> bool:
     """Whether a formula calls a function of dates, or contains a string that may be a date."""
     functions = traits(formula).functions
@@ -108,7 +111,7 @@ class OwnValues:
         renewing: bool = True,
     ) -> None:
         workbook = contents.workbook
-        self._contents = contents
+        self.contents = contents
         self._workbook = workbook
         self._index = contents.index
         self._taken = taken or {}
@@ -155,7 +158,7 @@ class OwnValues:
 
     def reads_constants_alone(self, ref: CellRef, cell: Cell) -> bool:
         """Whether a formula cell that was computed here has read no other formula's value."""
-        return _key(ref, cell) in self._contents.kept_results
+        return _key(ref, cell) in self.contents.kept_results
 
     def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -190,13 +193,13 @@ class OwnValues:
         """The result of a formula; None if the formula cannot be computed here."""
         if self._depth > DEEPEST:
             return None
-        kept, key = self._contents.kept_results, _key(ref, cell)
+        kept, key = self.contents.kept_results, _key(ref, cell)
         if key in kept:
             return kept[key]
         result = None
         with contextlib.suppress(UnsureError):
             result = self._evaluated(ref, cell)
-        if not self._read_formulas and not self._contents.budget.is_spent:
+        if not self._read_formulas and not self.contents.budget.is_spent:
             kept[key] = result
         return result
 
@@ -211,6 +214,10 @@ class OwnValues:
         regional = self._regional
         if regional and has_criteria(cell.formula) and regional.reads_date(ref.sheet, cell):
             raise UnsureError
+        if not of_arrays:
+            result = self._of_form(ref.sheet, cell.formula)
+            if result is not None:
+                return result
         node: Node | None = tree(cell.formula)
         if node is None or (isinstance(node, Reference) and node.size > 1):
             raise UnsureError
@@ -218,6 +225,56 @@ class OwnValues:
         if of_arrays:
             return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
+
+    def _of_form(self, home: str, formula: str) -> tuple[Scalar, bool] | None:
+        """The result of a formula whose value depends on nothing but the values of single cells.
+
+        Formulas of the same form that read equal values have the same result.
+
+        Returns:
+            The result; None if the formula is another one, or reads a value that is not known yet.
+
+        Raises:
+            UnsureError: the formula cannot be computed here.
+        """
+        form, named = with_form(formula)
+        of_form = _of_single_cells(form.text) if form.rows_only else None
+        if of_form is None:
+            return None
+        try:
+            values = {read: self._known_value(read, home) for read in dict.fromkeys(named)}
+        except UnsureError:
+            return None
+        given = tuple([values[read] for read in named])
+        # TRUE and 1 are equal in Python.
+        key = form.text, given, tuple(map(type, given))
+        kept = self.contents.kept_of_forms
+        if key in kept:
+            result = kept[key]
+        else:
+            node, places = of_form
+            bound = _Bound(self, home, dict(zip(places, given, strict=True)))
+            evaluation, result = Evaluation(bound, FUNCTIONS), None
+            with contextlib.suppress(UnsureError):
+                result = evaluation.scalar(node), evaluation.converted
+            if not self.contents.budget.is_spent:
+                kept[key] = result
+        if result is None:
+            raise UnsureError
+        return result
+
+    def _known_value(self, reference: Reference, home: str) -> Scalar:
+        """The value of a cell, unless a formula would have to be computed first."""
+        name, row, column, _, _ = reference
+        sheet = home if name is None else self._index.named(name)
+        if sheet is None:
+            raise UnsureError
+        ref = CellRef(sheet, row, column)
+        if ref not in self._corrected and ref not in self._taken and not self._computed.get(ref):
+            fills = self._index.sheet(sheet).filling
+            if fills or self._sheet(sheet).raw_formula(cell_key(row, column)) is not None:
+                raise UnsureError
+        return self.cell_value(ref)
 
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
@@ -258,7 +315,7 @@ class OwnValues:
             self._read_formulas = True
             value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
-        stored, key = self._contents.stored(ref.sheet), cell_key(ref.row, ref.column)
+        stored, key = self.contents.stored(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
             self._read_formulas = True
             cell = self._sheet(ref.sheet).cell(key)
@@ -273,23 +330,6 @@ class OwnValues:
                 raise UnsureError
             return self._formula(ref, filling[0])[0]
         return self._plain(stored.get(key))
-
-    def formula(self, area: CellRange) -> str | None:
-        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
-
-        Raises:
-            UnsureError: an array formula, or one that Excel writes differently from files.
-        """
-        here = Reference(area.sheet, area.min_row, area.min_column, area.min_row, area.min_column)
-        cell = self._index.cell(CellRef(area.sheet, area.min_row, area.min_column))
-        if cell is None and any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
-            raise UnsureError
-        if cell is None:
-            return None
-        text = cell.formula or ""
-        if not text or cell.array_range is not None or _WRITTEN_OTHERWISE.search(text):
-            raise UnsureError
-        return f"={_IN_FILES.sub('', text.removeprefix('='))}"
 
     def _plain(self, value: CellValue) -> Scalar:
         """The value that a formula reads from a cell with a constant."""
@@ -317,7 +357,7 @@ class OwnValues:
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
-        kept = self._contents.kept_areas
+        kept = self.contents.kept_areas
         if area in kept:
             cells = kept[area]
         elif area in self._areas:
@@ -329,7 +369,7 @@ class OwnValues:
             cells = None
             with contextlib.suppress(UnsureError):
                 cells = self._read(area)
-            if self._read_formulas or self._contents.budget.is_spent:
+            if self._read_formulas or self.contents.budget.is_spent:
                 self._areas[area] = cells
             else:
                 kept[area] = cells
@@ -340,7 +380,7 @@ class OwnValues:
         return cells
 
     def _read(self, area: CellRange) -> Cells:
-        used = self._contents.used_range(area.sheet)
+        used = self.contents.used_range(area.sheet)
         rows = area.max_row - area.min_row + 1
         columns = area.max_column - area.min_column + 1
         values = self._filled(area)
@@ -355,10 +395,10 @@ class OwnValues:
         )
         if inside.min_row > inside.max_row or inside.min_column > inside.max_column:
             return Cells(rows, columns, values)
-        self._contents.budget.read(inside.size)
+        self.contents.budget.read(inside.size)
         formulas = self._index.sheet(area.sheet)
-        keys = self._contents.keys_in(inside)
-        stored, top, left = self._contents.stored(area.sheet), area.min_row, area.min_column
+        keys = self.contents.keys_in(inside)
+        stored, top, left = self.contents.stored(area.sheet), area.min_row, area.min_column
         plain = not values and not self.date_1904
         if plain and not formulas.between(inside.min_column, inside.max_column):
             constants = zip(keys, map(cast("Mapping[int, Scalar]", stored).get, keys), strict=True)
@@ -399,7 +439,7 @@ class OwnValues:
             common = window.intersection(area) if window else None
             if common is None:
                 raise UnsureError
-            self._contents.budget.read(common.size)
+            self.contents.budget.read(common.size)
             rows = range(common.min_row, common.max_row + 1)
             columns = range(common.min_column, common.max_column + 1)
             for row, column in itertools.product(rows, columns):
@@ -408,36 +448,6 @@ class OwnValues:
                     raise UnsureError
                 values[place] = self._formula(CellRef(area.sheet, row, column), cell)[0]
         return values
-
-    def hidden(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
-        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
-
-        Raises:
-            UnsureError: the file does not say whether a filter hides them.
-        """
-        hidden, filtered, filters = self._contents.hidden(area.sheet)
-        rows = between(hidden, area.min_row, area.max_row)
-        self.spend(len(rows))
-        if rows and filters and not filtered >= set(rows):
-            raise UnsureError
-        return frozenset(row - area.min_row for row in rows), bool(rows) and filters
-
-    def subtotals(self, area: CellRange) -> Mapping[tuple[int, int], str]:
-        """Row and column, from 0, of cells of a rectangle that are subtotals -> their function.
-
-        Raises:
-            UnsureError: one of these calls is only a part of a formula.
-        """
-        found: dict[tuple[int, int], str] = {}
-        for column, (rows, names) in self._contents.subtotals(area.sheet).items():
-            if area.min_column <= column <= area.max_column:
-                first = bisect.bisect_left(rows, area.min_row)
-                for at in range(first, bisect.bisect_right(rows, area.max_row)):
-                    if not names[at]:
-                        raise UnsureError
-                    found[rows[at] - area.min_row, column - area.min_column] = names[at]
-        self.spend(len(found))
-        return found
 
     def _sheet(self, name: str) -> Sheet:
         return self._workbook.sheet(name)
@@ -493,7 +503,7 @@ class _Values:
         return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
 
     def formula(self, reference: Reference) -> str | None:
-        return self._own.formula(self._own.named(reference, self._home))
+        return self._own.contents.formula_in(self._own.named(reference, self._home))
 
     def cells(self, reference: Reference) -> Cells:
         cells = self.searched(reference)
@@ -507,10 +517,50 @@ class _Values:
         self._own.spend(cells)
 
     def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
-        return self._own.hidden(self._own.named(reference, self._home))
+        return self._own.contents.hidden_in(self._own.named(reference, self._home))
 
     def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
-        return self._own.subtotals(self._own.named(reference, self._home))
+        return self._own.contents.subtotals_in(self._own.named(reference, self._home))
+
+
+class _Bound(_Values):
+    """Gives a formula of some form the values of the cells that it reads.
+
+    Args:
+        own: computes cells.
+        home: the sheet of the formula.
+        values: reference of the form's tree -> value.
+    """
+
+    def __init__(self, own: OwnValues, home: str, values: Mapping[Reference, Scalar]) -> None:
+        super().__init__(own, home)
+        self._values = values
+
+    def value(self, reference: Reference) -> Scalar:
+        return self._values[reference]
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_single_cells(formula: str) -> tuple[Node, Sequence[Reference]] | None:
+    """The tree of a formula and its references, if only the values of single cells matter."""
+    node, named = tree(formula), references(formula)
+    if node is None or not _reads_single_cells(node):
+        return None
+    return (node, named) if (*named_in(node),) == named else None
+
+
+def _reads_single_cells(node: Node) -> bool:
+    if isinstance(node, Call):
+        function = FUNCTIONS.get(node.name)
+        is_of_values = isinstance(function, OfValues) or (
+            function is not None and function is SCALAR_FUNCTIONS.get(node.name)
+        )
+        return is_of_values and all(map(_reads_single_cells, node.arguments))
+    if isinstance(node, Operation):
+        return all(map(_reads_single_cells, node.operands))
+    if isinstance(node, Reference):
+        return node.size == 1
+    return isinstance(node, (Constant, ErrorConstant, Missing))
 
 
 def followed_values(

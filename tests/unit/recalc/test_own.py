@@ -18,6 +18,7 @@ from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.functions import contents, tried
 from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.own import OwnValues
+from judge.recalc.functions.scalars import Evaluation
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
@@ -207,6 +208,56 @@ def test_the_steps_of_all_patterns_together_are_bounded(monkeypatch: pytest.Monk
     # One pattern counts as 125 cells; before the engines, and again after.
     monkeypatch.setattr(contents, "MAX_COMPARED", 200)
     assert computed(cells, given)[0] == {1: "1", 2: "2"} | dict.fromkeys(range(3, 10), -1)
+
+
+def own_values_of(cells: Mapping[str, Any]) -> dict[int, CellValue]:
+    """Row of column A -> the value of its formula, from the values of all other cells."""
+    book = workbook(cells)
+    (sheet,) = book.sheet_names
+    formulas = sheet_formulas(book, sheet)
+    own = OwnValues(contents.Contents(book, FormulaIndex([sheet], lambda _: formulas)))
+    return {cell.row: own.any_value(ref(cell.row), cell) for cell in formulas}
+
+
+def test_formulas_of_one_form_that_read_equal_values_are_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    computations: list[Evaluation] = []
+
+    class Counted(Evaluation):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            computations.append(self)
+
+    monkeypatch.setattr("judge.recalc.functions.own.Evaluation", Counted)
+    formulas = {f"A{row}": f'=IF(B{row}=1,"one",B{row}&C{row})' for row in range(1, 6)}
+    data = {"B1": 1, "B2": True, "B3": 1, "B4": "x", "B5": 1, "C5": "other"}
+    values = own_values_of({**formulas, **data})
+    assert values == {1: "one", 2: "TRUE", 3: "one", 4: "x", 5: "one"}
+    assert len(computations) == 4
+
+
+def test_a_formula_does_not_depend_on_cells_that_it_does_not_choose() -> None:
+    cells = {
+        "A1": "=IF(B1>0,1,A2)",
+        "A2": "=IF(B1>0,A1+1,0)",
+        "A3": "=IF(B1>0,A4,3)",
+        "A4": "=A2*2",
+    }
+    assert own_values_of({**cells, "B1": 5}) == {1: 1, 2: 2, 3: 4, 4: 4}
+
+
+def test_blank_cells_of_a_long_column_count_in_arrays() -> None:
+    cells = {
+        "A1": "=SUMPRODUCT(--(LEN(B1:B5000)>1))",
+        "A2": '=SUMPRODUCT((B1:B5000="")*2)',
+        "A3": "=SUMPRODUCT((B1:B5000=0)*(B1:B5000<>FALSE))",
+        "B3": "xy",
+        "B4990": 100,
+        "B5000": "",
+        "B4000": False,
+    }
+    assert own_values_of(cells) == {1: 3, 2: 9994, 3: 0}
 
 
 def test_ranges_where_excel_takes_one_of_their_values_are_left_to_engines() -> None:
