@@ -15,21 +15,14 @@ from importlib import resources
 from typing import Any
 
 _PACKAGE = "judge.sandbox.warden"
-_MODULES = (
-    "frames",
-    "kernel",
-    "filter",
-    "meters",
-    "groups",
-    "files",
-    "world",
-    "program",
-    "case",
-    "zygote",
-    "service",
-    "direct",
-)
-"""The warden's modules, in the order of their imports."""
+_SHARED = ("kernel", "filter", "meters")
+_MODULES = {
+    "zygote": ("frames", *_SHARED, "groups", "files", "world", "program", "case", "zygote"),
+    "service": (*_SHARED, "service"),
+    "direct": (*_SHARED, "service", "direct"),
+}
+"""Entry -> the modules that it needs, in the order of their imports. Others would be compiled in
+every sandbox, and would import more of the standard library."""
 
 BOOT = """\
 import json, os, sys, types
@@ -55,11 +48,11 @@ sys.modules[bundle["entry"]].main(bundle["config"])
 
 
 @cache
-def _sources() -> dict[str, str]:
+def _sources(entry: str) -> dict[str, str]:
     folder = resources.files(_PACKAGE)
     return {
         f"{_PACKAGE}.{name}": folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
-        for name in _MODULES
+        for name in _MODULES[entry]
     }
 
 
@@ -73,7 +66,7 @@ def boot_frame(entry: str, config: dict[str, Any]) -> bytes:
     parts = _PACKAGE.split(".")
     bundle = {
         "packages": [".".join(parts[: end + 1]) for end in range(len(parts))],
-        "modules": _sources(),
+        "modules": _sources(entry),
         "entry": f"{_PACKAGE}.{entry}",
         "config": config,
     }

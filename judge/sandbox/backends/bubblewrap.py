@@ -382,13 +382,13 @@ class BubblewrapSandbox:
         for name, value in environment.items():
             command += ["--setenv", name, value]
         command += ["--", layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT]
-        plan = {
-            "groups": group.entrances if group is not None else [],
-            "maps": self._maps,
-            "command": command,
-        }
         launcher = resources.files(__package__).joinpath("launcher.py")
-        arguments = [sys.executable, "-I", "-S", str(launcher), json.dumps(plan)]
+        arguments = [sys.executable, "-I", "-S", str(launcher)]
+        for entrance in group.entrances if group is not None else []:
+            arguments += ["group", entrance]
+        for name, text in self._maps.items():
+            arguments += ["map", name, text]
+        arguments += ["--", *command]
         try:
             process = self._starter.submit(
                 lambda: subprocess.Popen(
