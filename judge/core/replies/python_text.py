@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import keyword
 import re
 import warnings
@@ -247,8 +248,12 @@ _FORMATTED_STRING = re.compile(r"[rR]?[fF][rR]?['\"]")
 _MARK = re.compile(r"`|<\||</?+[A-Za-z]\w*+>|\[/?+THINK\]")
 
 
+@functools.lru_cache(maxsize=1)  # a program is recognized by its tree, then searched for paths
 def syntax_tree(code: str) -> ast.Module | None:
-    """Returns the syntax tree of a program; None if parsing fails or would take too long."""
+    """Returns the syntax tree of a program; None if parsing fails or would take too long.
+
+    Callers do not change the tree, since the next caller may get the same one.
+    """
     if not _can_be_parsed(code):
         return None
     try:

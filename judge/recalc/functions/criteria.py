@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeGuard, cast
+from typing import NamedTuple, TypeGuard, cast
 
 from judge.recalc.functions.conversions import UnsureError, number_text, text_number
 from judge.workbook.cell import ErrorValue
@@ -41,8 +41,7 @@ _ERRORS = frozenset(("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "
 MAX_CRITERION_CHARS = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(NamedTuple):
     """A condition on a cell.
 
     Attributes:
@@ -275,7 +274,7 @@ class Cells:
 Place = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slice:
     """A run of cells in the ascending order of a rectangle's numbers.
 
@@ -299,7 +298,7 @@ class Slice:
         return frozenset(self.ascending[self.first : self.end])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Matches:
     """Selected cells: the chosen ones or, if inverted, all others. A slice is never inverted."""
 

@@ -454,12 +454,20 @@ class OwnValues:
 
     def named(self, reference: Reference, home: str) -> CellRange:
         """The rectangle of a reference, on a sheet by its real name."""
-        sheet = home if reference.sheet is None else self._index.named(reference.sheet)
+        sheet, top, left, bottom, right = reference
+        return _range_of(self.sheet_named(sheet, home), top, left, bottom, right)
+
+    def sheet_named(self, name: str | None, home: str) -> str:
+        """The real name of the sheet that a reference names; ``home`` if it names none."""
+        sheet = home if name is None else self._index.named(name)
         if sheet is None:
             raise UnsureError
-        _, top, left, bottom, right = reference
-        return CellRange(sheet, top, left, bottom, right)
+        return sheet
 
+
+_range_of = functools.lru_cache(maxsize=1024)(CellRange)
+"""Makes a rectangle. Formulas that are filled down often name the same one, and making it takes
+several times as long as finding it here."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -497,10 +505,10 @@ class _Values:
         return self._own.kept_array((self._home, key), compute)
 
     def value(self, reference: Reference) -> Scalar:
-        area = self._own.named(reference, self._home)
-        if area.size != 1:
+        sheet, top, left, bottom, right = reference
+        if top != bottom or left != right:
             raise UnsureError
-        return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
+        return self._own.cell_value(CellRef(self._own.sheet_named(sheet, self._home), top, left))
 
     def formula(self, reference: Reference) -> str | None:
         return self._own.contents.formula_in(self._own.named(reference, self._home))
