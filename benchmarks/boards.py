@@ -35,8 +35,8 @@ from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.computing import Compute, NoEngines
+from judge.compare.published_error import Side
 from judge.compare.rules.book import Book
-from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
 from judge.core.submission import Origin
 from judge.errors import SuiteError

@@ -35,8 +35,8 @@ from judge.compare.published import ib_bench, officebench, opencomputer
 from judge.compare.published.skillsbench.attempt import ERROR, FAILURE, PASSED, SKIPPED, Attempt
 from judge.compare.published.skillsbench.items import TESTS, judge_test
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import Book
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.submission import Origin
 from judge.errors import JudgeError, WorkbookError
 from judge.recalc.computing import EngineCompute

@@ -28,10 +28,10 @@ import openpyxl
 import pandas as pd
 
 from judge.compare.cells.computing import NoEngines
+from judge.compare.published_error import Side
 from judge.compare.rules.book import Book
 from judge.compare.rules.checker import finding_of_standard, published_verdict
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.published_error import Side
 from judge.core.submission import Origin
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+SECONDS_BETWEEN_LINES = 5.0
+"""How often a command writes its progress if there is no terminal for a live line."""
+
 
 def visible(text: str) -> str:
     """Escapes every character that acts on a terminal, or that is invisible there.

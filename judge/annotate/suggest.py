@@ -209,7 +209,6 @@ class Suggester(Closable):
         references: solutions that are known to be right.
         others: cases whose answers a new one must not repeat.
         victims: name -> program that all cases accept.
-        limits: limits of each run of a program.
     """
 
     def __init__(
@@ -221,7 +220,6 @@ class Suggester(Closable):
         references: Sequence[Submission] = (),
         others: Sequence[CaseData] = (),
         victims: Mapping[str, Submission],
-        limits: Limits | None = None,
     ) -> None:
         self._task = task
         self._base = base
@@ -229,7 +227,7 @@ class Suggester(Closable):
         self._references = references
         self._others = others
         self._victims = victims
-        self._limits = limits or Limits()
+        self._limits = Limits()
         self._runs = ProgramRuns(maker.sandbox, self._limits) if victims or references else None
         self._rules = GradingRules(get_profile("standard"))
         self._sources = len(references) + (not formulas_problem(task, base, ()))

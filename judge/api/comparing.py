@@ -22,10 +22,10 @@ from judge.compare.checklists.items import NAME as CHECKLIST
 from judge.compare.checklists.items import read_items
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import Profile, get_profile
+from judge.compare.published_error import Side
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
 from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase

@@ -585,12 +585,11 @@ class Resumed:
             )
 
 
-def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed:
+def resume(options: InferOptions) -> Resumed:
     """Takes options that are not given from the run in ``out``.
 
     Args:
         options: the user's options.
-        started: the runs of this user; None for those recorded in the user's state folder.
 
     Raises:
         StoreError: the run's description cannot be read, or has a value that is not valid for an
@@ -602,7 +601,7 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     before = _options_in(out) if out is not None and out.is_dir() else None
     if out is None or before is None:
         return Resumed(options.filled({}), key_said=said_together)
-    earlier = (started or StartedRuns()).options_of(out)
+    earlier = StartedRuns().options_of(out)
     own = earlier is not None and all(
         earlier.get(name) == before.get(name) for name in CONSENT_OPTIONS
     )

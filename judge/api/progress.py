@@ -12,7 +12,7 @@ from collections import Counter
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from judge.console import make_console
+from judge.console import SECONDS_BETWEEN_LINES, make_console
 from judge.grading.batch import Event
 
 
@@ -110,12 +110,10 @@ class PlainLines:
 
     Args:
         stream: where to write.
-        every_s: seconds between lines.
     """
 
-    def __init__(self, stream: IO[str], every_s: float = 5.0) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._every_s = every_s
         self._tally = Tally()
         self._next_s = 0.0
 
@@ -124,12 +122,12 @@ class PlainLines:
         self._tally.add(event)
         now = time.monotonic()
         if now >= self._next_s or event.done == event.total:
-            self._next_s = now + self._every_s
+            self._next_s = now + SECONDS_BETWEEN_LINES
             print(self._tally.line(), file=self._stream, flush=True)
 
     def __enter__(self) -> Self:
         self._tally.start()
-        self._next_s = time.monotonic() + self._every_s
+        self._next_s = time.monotonic() + SECONDS_BETWEEN_LINES
         return self
 
     def __exit__(self, *_: object) -> None:

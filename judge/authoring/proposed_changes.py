@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from judge.compare.cells.computing import NoEngines
+from judge.compare.published_error import Side
 from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book, values_agree
 from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
-from judge.compare.rules.published_error import Side
 from judge.compare.rules.standard import StandardJudge
 from judge.core.submission import Origin
 from judge.errors import WorkbookError

@@ -217,7 +217,7 @@ def fetch(
     if not fetched.fresh:
         click.echo(f"{name} already exists: {fetched.folder} (--again fetches it once more)")
     elif fetched.checked:
-        click.echo(f"{name}: {fetched.folder}, sha256 as it should be")
+        click.echo(f"{name}: {fetched.folder}, sha256 matches")
     else:
         click.echo(
             f"{name}: {fetched.folder}\nNo checksum of this archive is published. "

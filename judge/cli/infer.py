@@ -27,7 +27,7 @@ from judge.cli.options import (
     read_limits,
 )
 from judge.cli.signals import run_until_signal
-from judge.console import make_console, visible
+from judge.console import SECONDS_BETWEEN_LINES, make_console, visible
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
@@ -340,19 +340,17 @@ class InferenceProgress:
 
     Args:
         quiet: show nothing.
-        every_s: seconds between lines if there is no terminal.
     """
 
-    def __init__(self, *, quiet: bool, every_s: float = 5.0) -> None:
+    def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._every_s = every_s
         self._live = not quiet and sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None
         self._counts = dict.fromkeys(_WORDS, 0)
         self._asked = 0
         self._started_s = time.monotonic()
-        self._next_s = self._started_s + every_s
+        self._next_s = self._started_s + SECONDS_BETWEEN_LINES
         self._said = ""
 
     def __enter__(self) -> Self:
@@ -379,7 +377,7 @@ class InferenceProgress:
             return
         now = time.monotonic()
         if not self._quiet and (now >= self._next_s or event.done == event.total):
-            self._next_s = now + self._every_s
+            self._next_s = now + SECONDS_BETWEEN_LINES
             click.echo(line, err=True)
 
     def batch(self, event: BatchEvent) -> None:

@@ -81,9 +81,9 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     console.print(styled((f"report: {run.path}/report.json", "dim")))
 
 
-def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> None:
+def print_ending(runs: Sequence[ScoredRun]) -> None:
     """Prints how many cases failed, the causes of the first ones, and what to do next."""
-    console = console or make_console()
+    console = make_console()
     for run in runs:
         for line in _failures(run):
             console.print(line, soft_wrap=True)

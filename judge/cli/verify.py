@@ -6,7 +6,8 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -40,7 +41,6 @@ from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.grading.verify import CaseCheck
-    from judge.suspects.audit import TaskFindings
     from judge.suspects.model import Audit, Suspect
 
 
@@ -150,15 +150,7 @@ def verify(
 def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Checks the cases and prints the findings."""
     left_out: dict[str, str] = {}
-    live = sys.stderr.isatty()
-    with click.progressbar(
-        length=0, label="verifying", file=stream_behind(sys.stderr), hidden=not live, show_pos=True
-    ) as bar:
-
-        def on_case(_: CaseCheck, total: int) -> None:
-            bar.length = total
-            bar.update(1)
-
+    with _progress_bar("verifying") as on_case:
         checks = api.verify(
             suite, on_case=on_case, on_left_out=left_out.__setitem__, **judging_options(options)
         )
@@ -178,6 +170,21 @@ def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
             f"{len(refused)} of {len(checks)} cases cannot be judged as they are",
             hint="`judge dataset validate` says what is wrong with the files and positions.",
         )
+
+
+@contextmanager
+def _progress_bar(label: str) -> Iterator[Callable[[object, int], None]]:
+    """A bar on a terminal; yields what counts a finished item, given the number of all items."""
+    live = sys.stderr.isatty()
+    with click.progressbar(
+        length=0, label=label, file=stream_behind(sys.stderr), hidden=not live, show_pos=True
+    ) as bar:
+
+        def count(_: object, total: int) -> None:
+            bar.length = total
+            bar.update(1)
+
+        yield count
 
 
 def _as_json(checks: Sequence[CaseCheck]) -> dict[str, object]:
@@ -317,15 +324,7 @@ def audit_suite(
             "--audit always compares by the default rules",
             hint="Leave --profile, --style, --lenient-names and the comparison options out.",
         )
-    live = sys.stderr.isatty()
-    with click.progressbar(
-        length=0, label="auditing", file=stream_behind(sys.stderr), hidden=not live, show_pos=True
-    ) as bar:
-
-        def on_task(_: TaskFindings, total: int) -> None:
-            bar.length = total
-            bar.update(1)
-
+    with _progress_bar("auditing") as on_task:
         audit = api.suspects(
             suite,
             submissions=submissions,

@@ -237,7 +237,7 @@ def _image(root: str | None) -> str:
 
 
 def _request_of(action: Action, *, gui_only: bool) -> tuple[str, Any]:
-    """Returns kind and content of an action, as the driver expects them."""
+    """Returns the kind and content of an action, as the driver expects them."""
     parts = [part for part in (action.code, action.call, action.signal) if part is not None]
     if len(parts) != 1:
         raise ValueError("exactly one of code, call and signal is given")

@@ -45,21 +45,18 @@ def fits_a_line(text: str) -> bool:
     return not has_more_values(text, MAX_LINE_VALUES)
 
 
-def read_lines(
-    path: Path, error: type[JudgeError], *, whole: bool = False
-) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path, error: type[JudgeError]) -> Iterator[tuple[int, bytes]]:
     """Yields the non-blank lines of a regular file, numbered from 1; none if there is no file.
 
     Args:
         path: the file.
         error: the class of error to raise.
-        whole: whether to ignore a last line without line end, which a crash left incomplete.
 
     Raises:
         JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`, and if a
             line is too long.
     """
-    for number, _, line in read_placed_lines(path, error, whole=whole):
+    for number, _, line in read_placed_lines(path, error):
         yield number, line
 
 

@@ -40,7 +40,7 @@ def image_type(head: bytes) -> str | None:
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Reads width and height of a PNG, JPEG, GIF or WEBP in pixels from its header.
+    """Reads the width and height of a PNG, JPEG, GIF or WEBP in pixels from its header.
 
     Returns None for any other file, or if the header does not have them. Decodes nothing.
 

@@ -195,7 +195,7 @@ def _of_redirect(error: openai.APIStatusError) -> str:
 
 
 def detail_of(body: object) -> str | None:
-    """Returns code and message of an OpenAI-style error; None if the body is something else."""
+    """Returns the code and message of an OpenAI-style error; None if the body is something else."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return None

@@ -130,7 +130,7 @@ def import_inspect_log(
 
 
 def suite_named_in(log: Path) -> tuple[str, str] | None:
-    """Returns name and digest of a log's suite; None if its tasks are not those of the judge.
+    """Returns the name and digest of a log's suite; None if its tasks are not those of the judge.
 
     Raises:
         UsageError: Inspect is not installed.

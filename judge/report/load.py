@@ -82,7 +82,7 @@ def is_large(store: RunDirectory) -> bool:
     """Whether a run has too many records to show each of them as a case.
 
     Raises:
-        StoreError: cases.jsonl is too long, or something other than a file.
+        StoreError: cases.jsonl is too long, or is not a regular file.
     """
     lines = 0
     with opened_regular(store.path / CASES_FILE, StoreError, MAX_LINES_BYTES) as file:

@@ -159,16 +159,15 @@ def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None
 # -- the material ----------------------------------------------------------------------------------
 
 
-def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx") -> Material:
+def material_of(item: OpenItem, output: bytes | None) -> Material:
     """The task, the reply and the files of an item as text.
 
     Args:
         item: the item.
         output: the stored output; None if nothing was stored.
-        name: file name of the output, if it is a single file.
     """
     task = item.submission.task
-    files = () if output is None else (AnswerFile(name, output),)
+    files = () if output is None else (AnswerFile("output.xlsx", output),)
     try:
         workspace = Workspace(Answer(Origin.FINISHED, files), compute=NoEngines())
     except MalformedError as error:
@@ -392,7 +391,7 @@ def program_of(item: OpenItem, output: bytes | None) -> ItemProgram | None:
 
 def _answer(output: bytes, name: str) -> Mapping[str, bytes]:
     try:
-        return files_of(Answer(Origin.FINISHED, (AnswerFile(name, output),)))
+        return files_of(Answer(Origin.FINISHED, (AnswerFile("output.xlsx", output),)))
     except MalformedError:
         return {name: output}
 

@@ -449,12 +449,10 @@ class EntriesFile:
 
     Args:
         store: the results directory.
-        max_held: how many entries are held in memory; if there are more, all are kept in a file.
     """
 
-    def __init__(self, store: RunDirectory, max_held: int = MAX_HELD) -> None:
+    def __init__(self, store: RunDirectory) -> None:
         self._store = store
-        self._max_held = max_held
         self._held: list[TaskReport] = []
         self._stack = contextlib.ExitStack()
         self._file: IO[bytes] | None = None
@@ -467,7 +465,7 @@ class EntriesFile:
         Raises:
             OSError: it cannot be written.
         """
-        if self._file is None and len(self._held) < self._max_held:
+        if self._file is None and len(self._held) < MAX_HELD:
             self._held.append(entry)
             return
         if self._file is None:

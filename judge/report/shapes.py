@@ -76,7 +76,7 @@ class _Region:
 
 
 def measure(workbook: Workbook) -> WorkbookShape:
-    """Measures size and kind of a workbook.
+    """Measures the size and kind of a workbook.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.

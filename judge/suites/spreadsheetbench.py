@@ -388,7 +388,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
     """Pairs the workbooks of one task's folder.
 
     Args:
-        names: file names in the folder; other files than workbooks (``prompt.txt``) are ignored.
+        names: file names in the folder; files other than workbooks (``prompt.txt``) are ignored.
         task_id: the task's id as text.
     """
     workbooks = sorted(

@@ -176,9 +176,9 @@ class Box(Closable):
             return BoxFile(parts[0])
         return BoxFile(None, _NO_FILE.get(status, status))
 
-    def hash(self, path: str, max_bytes: int = MAX_WORKBOOK_BYTES) -> str | None:
+    def hash(self, path: str) -> str | None:
         """Returns the SHA-256 of a file; None if the file does not exist or is too long."""
-        header = {"op": "hash", "path": path, "max_bytes": max_bytes}
+        header = {"op": "hash", "path": path, "max_bytes": MAX_WORKBOOK_BYTES}
         with contextlib.suppress(BoxError):
             answer, _ = self.ask(header, [], _FILES_S)
             digest = answer.get("sha256")

@@ -95,7 +95,7 @@ class Rectangle:
         return self.min_row <= row <= self.max_row and self.min_column <= column <= self.max_column
 
     def cells(self) -> Iterator[tuple[int, int]]:
-        """Yields row and column of every cell, in reading order."""
+        """Yields the row and column of every cell, in reading order."""
         for row in range(self.min_row, self.max_row + 1):
             for column in range(self.min_column, self.max_column + 1):
                 yield row, column

@@ -234,7 +234,7 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
 
 
 def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields kind and content of the extra fields of an entry.
+    """Yields the kind and content of the extra fields of an entry.
 
     Raises:
         WorkbookError: a field is longer than the space for all fields.

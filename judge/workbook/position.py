@@ -46,6 +46,7 @@ _CELLS = re.compile(
     r"(?P<c1>[A-Za-z]{1,3})?(?P<r1>[0-9]{1,7})?(?:(?P<colon>:)(?P<c2>[A-Za-z]{1,3})?(?P<r2>[0-9]{1,7})?)?"
 )
 _CORNER = re.compile("([A-Za-z]*)([0-9]*)")
+_MAX_SHOWN = 60  # characters of a position in a note
 _MAX_POSITION_CHARS = 100_000
 
 
@@ -368,8 +369,8 @@ def _note_if(holds: bool, liberty: str, written: str, notes: list[str]) -> None:
         notes.append(f"{_shorten(written)!r} has {liberty}")
 
 
-def _shorten(text: str, length: int = 60) -> str:
-    return text if len(text) <= length else text[: length - 1] + "\u2026"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "\u2026"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.compare.published.sheetcopilot import OfficialJudge
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import Book
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import (
     DifferenceLocation,
     Finding,

@@ -249,7 +249,7 @@ def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
 
 
 def _source(owner: BoardBook, pivot: Pivot) -> str:
-    """Returns sheet and cells of the source, in the same form for references, tables and names."""
+    """Returns the sheet and cells of the source, alike for references, tables and names."""
     sheet, range_text = pivot.source_sheet, pivot.source_range
     if range_text is None and pivot.source_name is not None:
         sheet, range_text = _named(owner, pivot.source_name)
@@ -273,7 +273,7 @@ def _window(range_text: str) -> Window | None:
 
 
 def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
-    """Returns sheet and cells of a table or a defined name."""
+    """Returns the sheet and cells of a table or a defined name."""
     folded_name = name.casefold()
     for tab in owner.tabs:
         for table in owner.book.facts.sheet(tab).tables:

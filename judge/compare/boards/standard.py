@@ -39,7 +39,7 @@ tried."""
 def paired_sheets(
     gold: Sequence[Tab], answer: Sequence[Tab], distance: Callable[[Tab, Tab], float]
 ) -> Mapping[str, Tab]:
-    """Returns name of each sheet of the gold -> the corresponding sheet of the answer.
+    """Returns the name of each sheet of the gold -> the corresponding sheet of the answer.
 
     Sheets of the same name are paired. Other sheets, whose names the task leaves open, are paired
     so that they differ least. Of several such pairings, the first in sheet order is used.

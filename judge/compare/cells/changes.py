@@ -130,7 +130,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Returns sheet, name and cells of each table, since a changed size is not just a new value."""
+    """Returns the sheet, name and cells of each table; a changed size is not just a new value."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]

@@ -192,7 +192,7 @@ class _Measure:
         return list(cells), Precedents.of_all(precedents)
 
     def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
-        """Returns sheet and cells of the gold's formulas for a rectangle, without the input's own.
+        """Returns the sheet and cells of the gold's formulas in a rectangle, without the input's.
 
         An array formula that fills part of the rectangle may be outside of it. Data tables are left
         out, as engines do not recompute them.

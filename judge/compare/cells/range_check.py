@@ -251,7 +251,7 @@ class _RangeComparison:
                 del self._unknown[key]
 
     def differing(self) -> dict[int, DifferenceClass]:
-        """Returns key of a gold cell -> class of the difference, for all cells that differ."""
+        """Returns the key of a gold cell -> class of the difference, for all cells that differ."""
         keys = set(
             differing_keys(self._expected, self._actual, self._agree, self._profile.ignore_extra)
         )

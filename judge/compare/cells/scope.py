@@ -186,7 +186,7 @@ def _kept(kind: FeatureKind, content: str, held: Quantity, expected: Features) -
 def _lost_place(
     held: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Finds sheet and cells of the first lost feature; another with equal content may remain."""
+    """Finds the sheet and cells of the first lost feature; an equal one may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
     for sheet, where in held.places:

@@ -28,8 +28,8 @@ from judge.compare.checklists.items import (
 )
 from judge.compare.checklists.suites import SUITES, suite_named
 from judge.compare.checklists.workspace import MissingError, Workspace
+from judge.compare.published_error import PublishedError
 from judge.compare.rules.patterns import PatternError
-from judge.compare.rules.published_error import PublishedError
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MalformedError
 

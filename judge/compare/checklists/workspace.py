@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from judge.compare.cells.computing import Compute
 from judge.compare.files.pages import read_pages
+from judge.compare.published_error import Side
 from judge.compare.rules.book import Book, Grid, Grids
 from judge.compare.rules.patterns import MAX_STEPS, Steps
-from judge.compare.rules.published_error import Side
 from judge.compare.sealed import Remembering, SealedFiles, UnreadableFileError, sealed
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.errors import WorkbookError
@@ -285,10 +285,10 @@ def files_of(answer: Answer) -> dict[str, bytes]:
     return {posixpath.normpath(file.name): file.data for file in answer.files}
 
 
-def answer_of_folder(files: Mapping[str, bytes], origin: Origin, text: str | None = None) -> Answer:
+def answer_of_folder(files: Mapping[str, bytes], origin: Origin) -> Answer:
     """Returns an answer that is a folder."""
     listed = tuple(AnswerFile(name, data) for name, data in sorted(files.items()))
-    return Answer(origin, listed, text)
+    return Answer(origin, listed)
 
 
 def window_of(place: str) -> Window:

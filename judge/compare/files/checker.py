@@ -25,9 +25,9 @@ from judge.compare.files.options import (
     MetricCall,
     MetricOptions,
 )
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import Remembering, SealedFiles, sealed
 from judge.core.finding import (
     DifferenceLocation,

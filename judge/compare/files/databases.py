@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from judge.compare.files.metric import MISSING, Metric, MetricInput, Mismatch, UnreadableAnswerError
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 

@@ -20,8 +20,8 @@ from judge.compare.files.metric import (
     published_text,
     same_values,
 )
+from judge.compare.published_error import PublishedError, Side, blaming
 from judge.compare.rules.methods import matches
-from judge.compare.rules.published_error import PublishedError, Side, blaming
 from judge.files.documents import MalformedError, parse_json
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 

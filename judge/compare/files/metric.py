@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.compare.published.spider2v.compare_table import Evaluator
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.sealed import SealedFiles
 
 MAX_BYTES = 32 << 20  # of a text file that is compared

@@ -26,8 +26,8 @@ from judge.compare.files.metric import (
     UnreadableAnswerError,
     first_difference,
 )
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.methods import matches, ratio
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import SealedFiles, UnreadableFileError
 from judge.errors import RecalcError
 

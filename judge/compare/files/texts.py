@@ -22,7 +22,7 @@ from judge.compare.files.metric import (
     published_text,
 )
 from judge.compare.published.spider2v.compare_table import Evaluator
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 
 _BLANKS = re.compile(r"\s+")
 _ENCODINGS = ("utf-8", "latin-1")

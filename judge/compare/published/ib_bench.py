@@ -23,8 +23,8 @@ from judge.compare.checklists.workspace import (
     Workspace,
     address_of,
 )
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.patterns import PatternError, search
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, tokens
 from judge.workbook.address import cell_name, parse_area, parse_cell

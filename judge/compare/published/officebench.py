@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET
 from judge.workbook.cell import CellRange

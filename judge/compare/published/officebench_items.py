@@ -15,8 +15,8 @@ from judge.compare.checklists.items import Outcome, State, broken
 from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import text_of
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue

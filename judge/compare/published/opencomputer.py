@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import Any
 
 from judge.compare.cells.computing import Compute, NoEngines
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_area, parse_cell

@@ -22,7 +22,7 @@ from judge.compare.checklists.suites import (
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, Workspace
 from judge.compare.published import opencomputer
 from judge.compare.published.opencomputer import CellFacts, Document, Expression, ExpressionError
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, tokens
 from judge.workbook.address import Window, parse_cell

@@ -21,8 +21,8 @@ from judge.compare.checklists.cell_items import KINDS
 from judge.compare.checklists.items import Item, Outcome, Reading, fails, is_value
 from judge.compare.checklists.suites import PublishedSuite
 from judge.compare.checklists.workspace import Workspace
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.patterns import Steps, search
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_cell
 from judge.workbook.cell import CellRange, CellValue, ErrorValue

@@ -16,7 +16,7 @@ from judge.compare.boards.cells import FIELDS, BoardBook, SheetCells, differing_
 from judge.compare.boards.charts import ChartView, charts_of, numbers_agree, same_values
 from judge.compare.boards.conditions import RuleView, rules_of, same_group
 from judge.compare.boards.objects import PivotView, axes_agree, pivots_of
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.published_error import PublishedError
 from judge.core.finding import FoundDifference
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import CellValue, ErrorValue

@@ -6,9 +6,9 @@ from judge.compare.checklists.items import Outcome, State
 from judge.compare.checklists.suites import ItemDetails, PublishedSuite, as_check, as_intended
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import Book
 from judge.compare.rules.options import faults_of
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.words import rule_in_words
 from judge.errors import WorkbookError

@@ -17,7 +17,7 @@ from typing import Any
 from judge.compare.cells.computing import Compute
 from judge.compare.cells.sides import RangeSide
 from judge.compare.published.spider2v.cell_text import CellTexts
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.core.records.cases import DifferingCellRecord
 from judge.core.submission import AnswerFile, Origin

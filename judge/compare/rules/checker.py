@@ -20,9 +20,9 @@ from judge.compare.contract import (
 )
 from judge.compare.profiles import get_profile
 from judge.compare.published.spider2v.compare_table import judge_published
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import NOT_CALCULATED, Book, prints_beside, prints_of
 from judge.compare.rules.options import NAME, RuleOptions, place_of
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge, about_rule
 from judge.compare.rules.words import rule_in_words
 from judge.compare.sealed import sealed

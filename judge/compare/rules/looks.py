@@ -11,8 +11,8 @@ from judge.compare.cells.computing import Compute, compute_and_check
 from judge.compare.cells.options import CheckOptions
 from judge.compare.profiles import get_profile
 from judge.compare.published.spider2v.looks import PROPERTIES, StyleParts, style_parts
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import Book
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.submission import Origin
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellRange

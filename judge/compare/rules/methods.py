@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules import patterns
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.workbook.address import Window, parse_window
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

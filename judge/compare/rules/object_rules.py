@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from judge.compare.published.spider2v.objects import validation_property
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules import objects as whole
 from judge.compare.rules.book import (
     MAX_CELLS,
@@ -31,7 +32,6 @@ from judge.compare.rules.methods import (
     requirement_of,
     unmatched,
 )
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import differing_cell
 from judge.workbook.address import Window, parse_window
 from judge.workbook.facts.sheets import filter_of, sparklines_of, view_of

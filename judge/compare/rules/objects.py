@@ -32,7 +32,7 @@ _DEFAULT_HEIGHT = 15.0  # of a row, in points
 
 
 def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] | tuple[None, None]:
-    """Returns width and height of a chart in whole centimetres.
+    """Returns the width and height of a chart in whole centimetres.
 
     Programs store a chart's size in different ways, and round differently when they convert it.
     Sizes are rounded up from three quarters of a centimetre on, because programs do not create
@@ -271,7 +271,7 @@ def pivots(book: Book, tab: Tab, property_names: Sequence[str]) -> list[Describe
 
 
 def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
-    """Returns sheet and cells of the source; a table or a name is resolved if it exists."""
+    """Returns the sheet and cells of the source; a table or a name is resolved if it exists."""
     sheet, range_text = pivot.source_sheet, pivot.source_range
     if range_text is None and pivot.source_name is not None:
         folded_name = pivot.source_name.casefold()

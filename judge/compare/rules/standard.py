@@ -18,6 +18,7 @@ from itertools import islice
 
 from judge.compare.cells.computing import Compute
 from judge.compare.published.spider2v.looks import name_of
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules import object_rules
 from judge.compare.rules.book import (
     MAX_CELLS,
@@ -44,7 +45,6 @@ from judge.compare.rules.methods import (
     window_of,
 )
 from judge.compare.rules.options import place_of
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.words import (
     method_in_words,
     properties_in_words,

@@ -16,9 +16,9 @@ from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.contract import Requirements
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.book import Book, text_of, values_agree
 from judge.compare.rules.looks import WholeLooks, differing_formats
-from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import MISSING_SHEET
 from judge.compare.rules.words import properties_in_words
 from judge.core.finding import Subject

@@ -371,7 +371,7 @@ def _viewer(
     )
 
 
-def add_member(transaction: Transaction, team: str, person: str, role: str = "member") -> None:
+def add_member(transaction: Transaction, team: str, person: str) -> None:
     """Makes a person a member of a team.
 
     Raises:
@@ -385,7 +385,7 @@ def add_member(transaction: Transaction, team: str, person: str, role: str = "me
     }
     if kinds.get(team) != AccountKind.TEAM or kinds.get(person) != AccountKind.PERSON:
         raise UsageError("only people can be members, and only of teams")
-    transaction.execute(sa.insert(t.membership).values(team=team, person=person, role=role))
+    transaction.execute(sa.insert(t.membership).values(team=team, person=person, role="member"))
     transaction.event("team.member-added", team, detail={"person": person})
 
 

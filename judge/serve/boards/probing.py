@@ -145,7 +145,7 @@ def probing_of(
 
 
 def _answers(folder: DataFolder, judging: str) -> list[tuple[str, str]]:
-    """Yields task and text of each answer of a judging; nothing if its files are missing."""
+    """Yields the task and text of each answer of a judging; nothing if its files are missing."""
     try:
         with RunDirectory(folder.results(judging)) as store:
             records: list[Any] = list(store.read_records(SUBMISSIONS_FILE))

@@ -60,9 +60,9 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def signed_bytes(body: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
+def signed_bytes(body: bytes) -> bytes:
     """The bytes that are signed: DSSE's pre-authentication encoding of type and body."""
-    kind = payload_type.encode()
+    kind = PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(body), body)
 
 

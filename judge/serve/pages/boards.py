@@ -412,7 +412,7 @@ def evidence_page(
 
 @router.get("/results/{entry}")
 def result_file(entry: str, server: ThisServer) -> Response:
-    """Sends the browser to the signed result."""
+    """Redirects the browser to the signed result."""
     if not entry.replace("_", "").isalnum():
         raise not_found()
     return redirect(server, f"/v1/submissions/{entry}/result")

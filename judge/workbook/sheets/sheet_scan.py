@@ -260,7 +260,7 @@ class KeptPart:
         root: the start tag of the worksheet.
         before: the bytes between that tag and the rows.
         rows: pieces of complete rows, and the number of the last row of each piece.
-        behind: the bytes after the rows; empty until the worksheet was read to its end.
+        behind: the bytes after the rows; empty until the worksheet has been read to its end.
     """
 
     root: bytes = b""

@@ -59,7 +59,7 @@ def test_a_large_run_gets_the_report_of_a_small_one(
 ) -> None:
     small = scored(solutions, tmp_path / "small", monkeypatch, best_of=best_of)
     monkeypatch.setattr("judge.api.reporting.MAX_HELD", 2)
-    monkeypatch.setattr("judge.report.report_json.EntriesFile.__init__.__defaults__", (2,))
+    monkeypatch.setattr("judge.report.report_json.MAX_HELD", 2)
     large = scored(solutions, tmp_path / "large", monkeypatch, best_of=best_of)
     texts = [(run.path / "report.json").read_bytes() for run in (small, large)]
     assert texts[0] == texts[1]

@@ -17,7 +17,7 @@ from judge.cli.main import judge
 from judge.compare.cells.computing import NoEngines
 from judge.compare.checklists.workspace import Workspace, answer_of_folder
 from judge.compare.published.rewardkit import SUITE, check_of
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.published_error import PublishedError
 from judge.core.submission import Origin
 from judge.errors import UsageError
 

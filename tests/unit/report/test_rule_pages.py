@@ -10,10 +10,10 @@ import pytest
 
 from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import Requirements
+from judge.compare.published_error import Side
 from judge.compare.rules.book import Book
 from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.published_error import Side
 from judge.core.finding import (
     DifferenceLocation,
     FoundDifference,

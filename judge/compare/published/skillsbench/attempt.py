@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, parse_cell
 from judge.workbook.cell import Cell, CellRange, CellValue, ErrorValue

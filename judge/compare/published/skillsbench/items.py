@@ -48,7 +48,7 @@ from judge.compare.published.skillsbench.values import (
     YEARS,
     gdp_answers,
 )
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_key, column_letters
 from judge.workbook.cell import Cell, ErrorValue

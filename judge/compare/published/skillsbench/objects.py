@@ -23,7 +23,7 @@ from judge.compare.published.skillsbench.attempt import (
     opens,
     polars_table,
 )
-from judge.compare.rules.published_error import PublishedError, Side
+from judge.compare.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_name
 from judge.workbook.facts.book import BookFacts

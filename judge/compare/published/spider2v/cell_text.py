@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.published_error import PublishedError
 from judge.errors import WorkbookError
 from judge.workbook.package import Package
 from judge.workbook.tree import MAX_ELEMENTS, Element, read_tree

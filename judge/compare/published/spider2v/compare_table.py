@@ -23,9 +23,9 @@ from judge.compare.published.spider2v import objects
 from judge.compare.published.spider2v.conditions import look_of_sheet
 from judge.compare.published.spider2v.looks import SheetLooks
 from judge.compare.published.spider2v.objects import validations, validations_match
+from judge.compare.published_error import PublishedError, Side, blaming, no_attribute
 from judge.compare.rules.book import Book, Rule, SheetRef, nth, option_of
 from judge.compare.rules.methods import matches, places_of, prepared_text, texts_alike, window_of
-from judge.compare.rules.published_error import PublishedError, Side, blaming, no_attribute
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, cell_name, parse_cell
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.tree import Element, number, whole

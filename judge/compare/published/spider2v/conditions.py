@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.compare.published.spider2v.looks import SheetLooks, style_parts
+from judge.compare.published_error import PublishedError
 from judge.compare.rules.book import Book
 from judge.compare.rules.methods import window_of
-from judge.compare.rules.published_error import PublishedError
 from judge.formulas.lexer import Kind, is_range, tokens
 from judge.workbook.address import cell_key, cell_name
 from judge.workbook.tree import Element, whole

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from judge.compare.published_error import PublishedError, Side, no_attribute
 from judge.compare.rules.book import Book
-from judge.compare.rules.published_error import PublishedError, Side, no_attribute
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.reader import linked_keys

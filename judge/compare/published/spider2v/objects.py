@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judge.compare.published_error import PublishedError, Side, no_attribute
 from judge.compare.rules.book import Book
 from judge.compare.rules.methods import Places, matches
-from judge.compare.rules.published_error import PublishedError, Side, no_attribute
 from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
 from judge.workbook.facts.charts import Anchor, Chart, Plot, Source, Title
 from judge.workbook.facts.pivots import Pivot

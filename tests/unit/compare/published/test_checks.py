@@ -12,7 +12,7 @@ from openpyxl.styles import Font
 
 from judge.compare.published import ib_bench, officebench, opencomputer
 from judge.compare.published.opencomputer import Document, Expression, ExpressionError
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.published_error import PublishedError
 from judge.workbook.reader import open_workbook
 
 

@@ -14,11 +14,11 @@ from judge.cli.compare import compare
 from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import GoldFaultError, Rules
 from judge.compare.profiles import get_profile
+from judge.compare.published_error import Side
 from judge.compare.registry import check_options, checker_of
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import published_verdict
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
 from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase

@@ -22,7 +22,7 @@ from judge.compare.published.skillsbench.attempt import (
 )
 from judge.compare.published.skillsbench.items import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.values import RECOVERED_CELLS, gdp_answers
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.published_error import PublishedError
 
 
 def book(sheets: Mapping[str, Mapping[str, object]]) -> bytes:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judge
+from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules import methods, patterns
 from judge.compare.rules.options import faults_of
 from judge.compare.rules.patterns import PatternError, check_pattern, search
-from judge.compare.rules.published_error import PublishedError, Side
 
 # Each of these takes Python's own engine longer than anybody waits.
 ENDLESS = [
