@@ -125,7 +125,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
         return KINDS[self.name]
 
     @property
-    def further(self) -> list[Mapping[str, Any]]:
+    def further(self) -> list[object]:
         """The faults that ``detail`` does not already name."""
         return [
             error
