@@ -238,9 +238,7 @@ def _put(inside: Path, target: Path) -> None:
 
 
 @contextmanager
-def _as_problems(
-    path: Path, what: str = "the submission", hint: str | None = None
-) -> Iterator[None]:
+def _as_problems(path: Path, what: str = "the submission", hint: str = "") -> Iterator[None]:
     """Turns the library's errors about a body into a problem, without the server's paths.
 
     Args:
@@ -255,15 +253,14 @@ def _as_problems(
     except JudgeError as error:
         faults = error.faults if isinstance(error, SuiteError) else ()
         text, *details = (_without_places(one, path, what) for one in (error.message, *faults))
-        advice = hint or error.hint
-        if advice is None or "--" in advice:  # options of the command line mean nothing here
-            advice = ""
+        advice = hint or error.hint or ""
         lines = re.findall(r"\bline (\d{1,6})\b(?:: ?([^\n]*))?", text)[:_MAX_ERRORS]
         errors: list[dict[str, Any]] = [
             {"line": int(line), "detail": (detail or text)[:300]} for line, detail in lines
         ]
         errors += [{"detail": detail[:300]} for detail in details[:_MAX_ERRORS]]
-        text = f"{text} ({advice})" if advice else text
+        if advice and "--" not in advice:  # options of the command line mean nothing here
+            text = f"{text} ({advice})"
         raise Problem("invalid", text[:_MAX_DETAIL_CHARS], errors) from error
 
 
