@@ -342,6 +342,11 @@ def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> Draf
     marked = [row for row in here if any(name in row.marks for name in options or ())]
     if here:
         return (marked or here)[0]
+    if not root.exists():
+        raise SuiteError(
+            f"there is no folder {root}",
+            hint="give the folder of a suite of your own; `judge dataset new FOLDER` makes one",
+        )
     names = " or ".join(dict.fromkeys(kind.definition for kind in kinds))
     raise SuiteError(
         f"{root} is not a suite that can be written to: it has no {names}",

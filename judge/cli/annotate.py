@@ -34,7 +34,7 @@ from judge.cli.options import (
 from judge.cli.output import print_table, table
 from judge.cli.signals import EndSignal
 from judge.cli.view import serve_page
-from judge.console import make_console
+from judge.console import counted, make_console
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import JudgeError, SuiteError, UsageError
@@ -439,7 +439,7 @@ def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
     console = make_console()
     print_table(shown, console)
     whole = total - len({finding.task_id for finding in findings})
-    console.print(f"{total} tasks, {whole} without any finding")
+    console.print(f"{counted(total, 'task')}, {whole} without any finding")
 
 
 @click.command(cls=HelpCommand, examples=("annotate mysuite/ 1 --reference right.py",))
@@ -594,10 +594,11 @@ def _print_strength(measured: Sequence[TaskStrength]) -> None:
     _print_mistakes(measured)
     solutions = sum(len(strength.solutions) for strength in measured)
     survivors = sum(len(strength.survivors) for strength in measured)
+    unprotected = sum(bool(strength.unprotected) for strength in measured)
     console.print(
-        f"{len(measured)} tasks, {solutions} solutions, {solutions - survivors} killed by "
-        f"some case; {sum(bool(strength.unprotected) for strength in measured)} tasks that no "
-        "case protects"
+        f"{counted(len(measured), 'task')}, {counted(solutions, 'solution')}, "
+        f"{solutions - survivors} killed by some case; "
+        f"{counted(unprotected, 'task')} that no case protects"
     )
 
 

@@ -177,6 +177,8 @@ def _print_error(error: JudgeError) -> int:
     print_label("error:", "red", error.message)
     if isinstance(error, SuiteError):
         for fault in error.faults:
+            if len(error.faults) == 1 and error.message.endswith(fault):
+                break  # the message names the only fault
             click.echo(f"  - {fault}", err=True)
     if error.hint:
         print_label("hint:", "cyan", error.hint)

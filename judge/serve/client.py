@@ -197,14 +197,20 @@ class Client:
         raise _refused(answer)
 
 
+_HINTS = {
+    401: "A token can be unknown, expired or revoked: make a new one on the page /me/tokens.",
+}
+
+
 def _refused(answer: httpx.Response) -> JudgeError:
     problem = _problem(answer)
     text = problem.get("title") or f"the server answered {answer.status_code}"
-    details = [str(problem["detail"])] if problem.get("detail") else []
-    details += [str(fault.get("detail")) for fault in problem.get("errors", [])[:5]]
+    detail = str(problem.get("detail") or "")
+    faults = [str(fault.get("detail")) for fault in problem.get("errors", [])[:5]]
+    details = [*([detail] if detail else []), *(fault for fault in faults if fault not in detail)]
     message = ": ".join([str(text), "; ".join(dict.fromkeys(details))] if details else [str(text)])
     kind = SubmissionError if answer.status_code in {400, 413, 415, 422} else ServerAnswerError
-    return kind(message)
+    return kind(message, hint=_HINTS.get(answer.status_code))
 
 
 def _problem(answer: httpx.Response) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
 
 def _check_lines(path: Path) -> None:
     """Checks the limits on lines, and that no line refers to files of a results directory."""
-    with _as_problems(path):
+    with _as_problems(path, hint='one JSON object on each line: {"id": …, "solution": "…"}'):
         for number, _, length, record in read_placed_json_lines(path, SubmissionError):
             if number > MAX_LINES:
                 raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
@@ -172,7 +172,7 @@ def _at_line(number: int, detail: str) -> Problem:
 
 def _line_of_program(data: bytes, suite: Suite, tasks: Collection[str], task: str | None) -> bytes:
     if task is None:
-        raise Problem("invalid", "A program needs `task`, the id of the task that it solves.")
+        raise Problem("invalid", "A program needs the id of its task, in the field task.")
     if task not in suite or task not in tasks:
         raise Problem("invalid", f"There is no task {task[:80]!r} in this phase.")
     try:
@@ -238,8 +238,14 @@ def _put(inside: Path, target: Path) -> None:
 
 
 @contextmanager
-def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
-    """Turns the library's errors about a body into a problem, without the server's paths."""
+def _as_problems(path: Path, what: str = "the submission", hint: str = "") -> Iterator[None]:
+    """Turns the library's errors about a body into a problem, without the server's paths.
+
+    Args:
+        path: where the body is.
+        what: what the submitter calls it.
+        hint: takes the place of the library's hints.
+    """
     try:
         yield
     except StoreError:
@@ -247,13 +253,15 @@ def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
     except JudgeError as error:
         faults = error.faults if isinstance(error, SuiteError) else ()
         text, *details = (_without_places(one, path, what) for one in (error.message, *faults))
-        hint = "" if error.hint is None else f" ({error.hint})"
-        lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MAX_ERRORS]
+        advice = hint or error.hint or ""
+        lines = re.findall(r"\bline (\d{1,6})\b(?:: ?([^\n]*))?", text)[:_MAX_ERRORS]
         errors: list[dict[str, Any]] = [
-            {"line": int(line), "detail": detail[:300]} for line, detail in lines
+            {"line": int(line), "detail": (detail or text)[:300]} for line, detail in lines
         ]
         errors += [{"detail": detail[:300]} for detail in details[:_MAX_ERRORS]]
-        raise Problem("invalid", (text + hint)[:_MAX_DETAIL_CHARS], errors) from error
+        if advice and "--" not in advice:  # options of the command line mean nothing here
+            text = f"{text} ({advice})"
+        raise Problem("invalid", text[:_MAX_DETAIL_CHARS], errors) from error
 
 
 def _without_places(text: str, path: Path, what: str) -> str:
@@ -328,7 +336,11 @@ def admit(
     require(viewer, Scope.SUBMIT)
     check_open(server)
     with server.database.reading() as connection:
-        phase = find(connection, viewer, t.phase, phase_name)
+        try:
+            phase = find(connection, viewer, t.phase, phase_name)
+        except Problem as problem:
+            detail = f"There is no phase {phase_name[:80]!r}, or the account may not see it."
+            raise Problem(problem.name, detail) from None
         now = str(connection.scalar(sa.select(t.Now())))
         state = phase_state(phase, now)
         account = _team(connection, viewer, team)

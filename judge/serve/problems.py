@@ -124,6 +124,15 @@ class Problem(Exception):  # noqa: N818  the RFC's word
         """The kind: status, title and explanation."""
         return KINDS[self.name]
 
+    @property
+    def further(self) -> list[object]:
+        """The faults that ``detail`` does not already name."""
+        return [
+            error
+            for error in self.errors
+            if str(error.get("detail", "")) not in (self.detail or "") or "pointer" in error
+        ]
+
     def document(self, instance: str, prefix: str = "") -> dict[str, Any]:
         """The body of the answer; ``prefix`` is the path under which the server is reached."""
         document: dict[str, Any] = {

@@ -57,6 +57,24 @@ def test_opens_from_disk_and_asks_for_nothing(watched: Watched, report_file: Pat
     assert {url.partition("#")[0] for url in watched.requests} == {report_file.as_uri()}
 
 
+def test_an_instruction_is_written_in_the_direction_of_its_language(
+    watched: Watched, report_file: Path
+) -> None:
+    watched.page.goto(f"{report_file.as_uri()}#/task/10-2")
+    starts_in_left_half = """(text) => {
+        const shown = document.querySelector("p.instruction");
+        shown.textContent = text;
+        const range = document.createRange();
+        range.setStart(shown.firstChild, 0);
+        range.setEnd(shown.firstChild, 1);
+        const [letter, all] = [range.getBoundingClientRect(), shown.getBoundingClientRect()];
+        return letter.left + letter.right < all.left + all.right;
+    }"""
+    expect(watched.page.locator("p.instruction").first).to_be_visible()
+    assert watched.page.evaluate(starts_in_left_half, "Put the total into B2.")
+    assert not watched.page.evaluate(starts_in_left_half, "\u0636\u0639 B2")
+
+
 def test_every_number_of_the_summary_is_the_jsons(
     watched: Watched, report_file: Path, run_folder: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -48,6 +49,7 @@ router = APIRouter()
 
 _MAX_LISTED = 100  # submissions on a page
 _PIECE_BYTES = 1 << 20  # read from a form's file at a time
+_MAX_KEPT_CHARS = 1 << 20  # of a field that is shown again after a problem
 _FIELDS = ("system", "model", "setting", "url", "cutoff", "note")
 
 
@@ -63,7 +65,12 @@ def submit_page(
 
 
 def _form(
-    request: Request, server: Server, viewer: Viewer, phase: str, problem: Problem | None
+    request: Request,
+    server: Server,
+    viewer: Viewer,
+    phase: str,
+    problem: Problem | None,
+    typed: Mapping[str, str] | None = None,
 ) -> Response:
     request.state.page_viewer = viewer
     with server.database.reading() as connection:
@@ -84,6 +91,7 @@ def _form(
         chosen=phase,
         teams=teams,
         problem=problem,
+        typed=typed or {},
         limits={kind: most >> 20 for kind, most in LIMITS.items()},
         max_bytes=max(LIMITS.values()),
     )
@@ -104,7 +112,14 @@ async def submit_posted(request: Request, server: ThisServer) -> Response:
         if problem.name in {"forbidden", "unauthorized"}:
             raise
         phase = str(form.get("phase", ""))[:80]
-        return await run_in_threadpool(_form, request, server, session.viewer, phase, problem)
+        typed = {
+            name: text
+            for name in ("program", "task", "team", *_FIELDS)
+            if isinstance(text := form.get(name), str) and len(text) <= _MAX_KEPT_CHARS
+        }
+        return await run_in_threadpool(
+            _form, request, server, session.viewer, phase, problem, typed
+        )
     finally:
         await form.close()
     return redirect(server, f"/submissions/{answer['id']}")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 import judge as library
 from judge.annotate.rules import RULES
-from judge.cli.main import judge
+from judge.cli.main import judge, main
 from judge.cli.output import Unbroken, print_table, table
 from judge.compare.profiles import get_profile
 from judge.core.finding import DifferenceLocation, FoundDifference, LocationKind, in_words
@@ -301,6 +301,22 @@ def test_a_checklist_that_cannot_be_exported_is_named(tmp_path: Path) -> None:
     result = run("dataset", "export-rewardkit", tmp_path / "list.json", tmp_path / "made")
     assert isinstance(result.exception, UsageError)
     assert result.exception.message.startswith(f"{tmp_path / 'list.json'}: option items: item 1")
+
+
+def test_a_fault_that_is_the_whole_message_is_printed_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run("dataset", "new", tmp_path / "made")
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", str(tmp_path / "made")])
+    assert ended.value.code == SuiteError.exit_code
+    assert capsys.readouterr().err.count("a suite needs at least one task") == 1
+
+
+def test_a_suite_that_is_no_folder_here_is_not_called_broken(tmp_path: Path) -> None:
+    result = run("dataset", "export", tmp_path / "none", tmp_path / "out")
+    assert isinstance(result.exception, SuiteError)
+    assert result.exception.message == f"there is no folder {tmp_path / 'none'}"
 
 
 # -- tables ----------------------------------------------------------------------------------------

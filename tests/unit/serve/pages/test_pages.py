@@ -103,6 +103,38 @@ def test_pages_of_visitors_and_members(world: World) -> None:
     page(world, f"/submissions/{world.two}", 404)
 
 
+def test_what_was_typed_is_still_in_the_form_after_a_problem(world: World) -> None:
+    sign_in(world, "one")
+    typed = {"program": "\nprint('<b>')\n", "system": 'a "system"', "note": "n", "task": "none"}
+    data = {"token": form_token(page(world, "/submit")), "phase": "open", **typed}
+    answer = world.client.post("/submit", data=data, headers=ORIGIN | HTML)
+    assert answer.status_code in {404, 422}
+    shown = Values()
+    shown.feed(answer.text)
+    assert {name: shown.values[name] for name in typed} == typed
+
+
+class Values(HTMLParser):
+    """Collects the values of text fields."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self._inside: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag in {"input", "textarea"} and found.get("name"):
+            self.values[str(found["name"])] = found.get("value") or ""
+            self._inside = str(found["name"]) if tag == "textarea" else None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside is not None:
+            # A browser drops the line break after the start of the element.
+            self.values[self._inside] = data.removeprefix("\n")
+            self._inside = None
+
+
 def test_nothing_runs_but_what_the_server_serves(world: World) -> None:
     policy = world.client.get("/", headers=HTML).headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -220,6 +220,30 @@ def test_a_body_that_cannot_be_judged_is_refused_with_the_place(
     assert list(small_world.server.folder.temporary().iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "content", [b'{"id": 1,\n', b'{"id": "nothing", "response": "1"}\n', b'{"id": "trips"}\n']
+)
+def test_a_refusal_speaks_to_submitters_and_names_the_line_with_its_fault(
+    small_world: World, content: bytes
+) -> None:
+    headers = {**small_world.headers("contestant"), **LINES}
+    problem = small_world.client().post(SUBMIT, headers=headers, content=content).json()
+    assert "--" not in problem["detail"]  # options of the command line
+    assert "run the command again" not in problem["detail"]
+    (error,) = problem["errors"]
+    assert error["line"] == 1
+    assert len(error["detail"]) > 10
+    assert error["detail"] in problem["detail"]
+
+
+def test_a_phase_that_does_not_exist_is_named(small_world: World) -> None:
+    headers = {**small_world.headers("contestant"), **LINES}
+    address = "/v1/submissions?phase=nowhere"
+    answer = small_world.client().post(address, headers=headers, content=typed_lines())
+    assert answer.status_code == 404
+    assert "There is no phase 'nowhere'" in answer.json()["detail"]
+
+
 def packed(**files: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
