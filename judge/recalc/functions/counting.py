@@ -15,6 +15,7 @@ from judge.recalc.functions.arrays import (
     all_of,
     array_of,
     gathered,
+    is_part_of_range,
     is_reference,
     reference_of,
     referred,
@@ -125,6 +126,8 @@ def _count(*, filled: bool) -> Function:
                 raise UnsureError
             if is_reference(argument):
                 values = [*referred(evaluation, argument).values.values()]
+            elif is_part_of_range(argument):
+                values = [*all_of(evaluation, argument).values.values()]
             else:
                 cells = array_of(evaluation, argument)
                 if cells.size == 1 and not filled:
@@ -137,6 +140,21 @@ def _count(*, filled: bool) -> Function:
         return counted
 
     return call
+
+
+def _present_value(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """NPV: only numbers of ranges and arrays are payments; engines count TRUE and FALSE."""
+    if len(arguments) < 2:
+        raise UnsureError
+    rate, given = evaluation.number(evaluation.scalar(arguments[0])), arguments[1:]
+    values = gathered(evaluation, given)
+    payments = numbers_of(values)
+    if isinstance(rate, ErrorValue) or isinstance(payments, ErrorValue):
+        raise UnsureError
+    if rate == -1:
+        return evaluation.refused(DIV0)
+    growth = 1 + rate
+    return math.fsum(paid / growth**at for at, paid in enumerate(payments, start=1))
 
 
 def _ranked(*, largest: bool) -> Function:
@@ -621,6 +639,7 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "OR": _logical(any),
     "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
     "IRR": _internal_rate,
+    "NPV": _present_value,
     **dict.fromkeys(("MODE", "_XLFN.MODE.SNGL"), _most_frequent),
     **_QUANTILES,
     "_XLFN.PERCENTILE.INC": _QUANTILES["PERCENTILE"],

@@ -10,7 +10,9 @@ and XMATCH, numbers come before text, text before logical values, and these befo
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
@@ -28,7 +30,8 @@ from judge.recalc.functions.arrays import (
 )
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.functions.scalars import Evaluation, Function, compared
+from judge.recalc.functions.scalars import Evaluation, Function, OfValues, compared
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
@@ -400,6 +403,39 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return NA if at is None else at + 1
 
 
+_PLAIN_SHEET = re.compile(r"[^\W\d][\w.]*")
+_LIKE_CELL = re.compile(r"[A-Z]{1,3}\d+|R?\d*C?\d*", re.IGNORECASE)
+
+
+def _address(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    """ADDRESS: LibreOffice writes a point after the sheet if the arguments before are left out."""
+    padded: list[Scalar] = [*values, *itertools.repeat(None, 5 - len(values))]
+    given, sheet = padded[:4], padded[4]
+    defaults: list[Scalar] = [None, None, 1, True]
+    numbers = [
+        evaluation.number(default if value is None else value)
+        for value, default in zip(given, defaults, strict=True)
+    ]
+    if any(isinstance(number, ErrorValue) for number in numbers):
+        return VALUE
+    row, column, kind, is_a1 = (int(cast("float", number)) for number in numbers)
+    if not (1 <= row <= MAX_ROW and 1 <= column <= MAX_COLUMN and 1 <= kind <= 4):
+        return evaluation.refused(VALUE)
+    fixed_row, fixed_column = kind in (1, 2), kind in (1, 3)
+    if is_a1:
+        text = f"{'$' * fixed_column}{column_letters(column)}{'$' * fixed_row}{row}"
+    else:
+        places = (f"R{row}", f"R[{row}]")[not fixed_row], (f"C{column}", f"C[{column}]")
+        text = places[0] + places[1][not fixed_column]
+    if sheet is None:
+        return text
+    evaluation.converted = True
+    name = evaluation.text(sheet)
+    if not name or "'" in name or _LIKE_CELL.fullmatch(name):
+        raise UnsureError
+    return f"{name}!{text}" if _PLAIN_SHEET.fullmatch(name) else f"'{name}'!{text}"
+
+
 LOOKUP_FUNCTIONS: dict[str, Function] = {
     "MATCH": _match,
     "LOOKUP": _lookup,
@@ -408,4 +444,5 @@ LOOKUP_FUNCTIONS: dict[str, Function] = {
     "HLOOKUP": _in_table(by_rows=False),
     "_XLFN.XLOOKUP": _xlookup,
     "_XLFN.XMATCH": _xmatch,
+    "ADDRESS": OfValues(2, 5, _address),
 }
