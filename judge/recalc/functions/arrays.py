@@ -175,13 +175,6 @@ def is_reference(node: Node) -> bool:
     )
 
 
-def is_part_of_range(node: Node) -> bool:
-    """Whether a node is a function that returns a part of a range, whose blank cells stay blank."""
-    if not isinstance(node, Call) or node.name not in _PARTS_OF_RANGES or not node.arguments:
-        return False
-    return is_reference(node.arguments[0]) or is_part_of_range(node.arguments[0])
-
-
 def referred(evaluation: Evaluation, node: Node) -> Cells:
     """The cells of a reference (:func:`is_reference`), or the values of a LET or LAMBDA name."""
     if isinstance(node, Parameter):
@@ -360,8 +353,6 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
 
     return each_of(evaluation, parts, Applied(result))
 
-
-_PARTS_OF_RANGES = frozenset(("_XLFN.TAKE", "_XLFN.DROP", "_XLFN.TRIMRANGE"))
 
 _REFERRING = frozenset(("OFFSET", "INDIRECT"))
 """Functions that return a reference, or an array of references if one of their arguments is an

@@ -8,14 +8,14 @@ import math
 from collections.abc import Callable, Container, Sequence
 from collections.abc import Set as AbstractSet
 
+from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
 from judge.formulas.shift import shift_formula
-from judge.formulas.tree import ArrayConstant, Missing, Node, Operation, tree
+from judge.formulas.tree import ArrayConstant, Call, Missing, Node, Operation, tree
 from judge.recalc.functions.arrays import (
     all_of,
     array_of,
     gathered,
-    is_part_of_range,
     is_reference,
     reference_of,
     referred,
@@ -116,6 +116,13 @@ def _of_numbers_in(total: _Sum) -> Function:
     return call
 
 
+def _is_part_of_range(node: Node) -> bool:
+    """Whether a function returns a part of a range, in which blank cells stay blank."""
+    if not isinstance(node, Call) or PREFIX.sub("", node.name) not in ("TAKE", "DROP", "TRIMRANGE"):
+        return False
+    return any(is_reference(part) or _is_part_of_range(part) for part in node.arguments[:1])
+
+
 def _count(*, filled: bool) -> Function:
     """COUNT and COUNTA; text that is written in the formula counts as a number if it is one."""
 
@@ -126,7 +133,7 @@ def _count(*, filled: bool) -> Function:
                 raise UnsureError
             if is_reference(argument):
                 values = [*referred(evaluation, argument).values.values()]
-            elif is_part_of_range(argument):
+            elif _is_part_of_range(argument):
                 values = [*all_of(evaluation, argument).values.values()]
             else:
                 cells = array_of(evaluation, argument)
