@@ -10,9 +10,9 @@ and XMATCH, numbers come before text, text before logical values, and these befo
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
@@ -30,7 +30,7 @@ from judge.recalc.functions.arrays import (
 )
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.functions.scalars import Evaluation, Function, OfValues, compared
+from judge.recalc.functions.scalars import Evaluation, Function, compared
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters
 from judge.workbook.cell import ErrorValue
 
@@ -403,35 +403,37 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return NA if at is None else at + 1
 
 
-_PLAIN_SHEET = re.compile(r"[^\W\d][\w.]*")
-_LIKE_CELL = re.compile(r"[A-Z]{1,3}\d+|R?\d*C?\d*", re.IGNORECASE)
+_PLAIN_SHEET = re.compile(r"(?:[^\W\d][\w.]*)?")
+_LIKE_CELL = re.compile(r"[A-Z]{1,3}\d+|R\d*C?\d*|C\d*", re.IGNORECASE)
 
 
-def _address(evaluation: Evaluation, *values: Scalar) -> Scalar:
+def _address(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """ADDRESS: LibreOffice writes a point after the sheet if the arguments before are left out."""
-    padded: list[Scalar] = [*values, *itertools.repeat(None, 5 - len(values))]
-    given, sheet = padded[:4], padded[4]
-    defaults: list[Scalar] = [None, None, 1, True]
-    numbers = [
-        evaluation.number(default if value is None else value)
-        for value, default in zip(given, defaults, strict=True)
-    ]
-    if any(isinstance(number, ErrorValue) for number in numbers):
-        return VALUE
-    row, column, kind, is_a1 = (int(cast("float", number)) for number in numbers)
+    if not 2 <= len(arguments) <= 5:
+        raise UnsureError
+    numbers = [0, 0, 1, 1]
+    for at, node in enumerate(arguments[:4]):
+        number = evaluation.number(evaluation.scalar(node))
+        if isinstance(number, ErrorValue):
+            return number
+        numbers[at] = numbers[at] if isinstance(node, Missing) else math.trunc(number)
+    row, column, kind, is_a1 = numbers
     if not (1 <= row <= MAX_ROW and 1 <= column <= MAX_COLUMN and 1 <= kind <= 4):
         return evaluation.refused(VALUE)
     fixed_row, fixed_column = kind in (1, 2), kind in (1, 3)
     if is_a1:
         text = f"{'$' * fixed_column}{column_letters(column)}{'$' * fixed_row}{row}"
     else:
-        places = (f"R{row}", f"R[{row}]")[not fixed_row], (f"C{column}", f"C[{column}]")
-        text = places[0] + places[1][not fixed_column]
-    if sheet is None:
+        text = f"R{row}" if fixed_row else f"R[{row}]"
+        text += f"C{column}" if fixed_column else f"C[{column}]"
+    if len(arguments) < 5:
         return text
+    name = evaluation.scalar(arguments[4])
+    if isinstance(name, ErrorValue):
+        return name
     evaluation.converted = True
-    name = evaluation.text(sheet)
-    if not name or "'" in name or _LIKE_CELL.fullmatch(name):
+    name = evaluation.text(name)
+    if "'" in name or "[" in name or _LIKE_CELL.fullmatch(name):
         raise UnsureError
     return f"{name}!{text}" if _PLAIN_SHEET.fullmatch(name) else f"'{name}'!{text}"
 
@@ -444,5 +446,5 @@ LOOKUP_FUNCTIONS: dict[str, Function] = {
     "HLOOKUP": _in_table(by_rows=False),
     "_XLFN.XLOOKUP": _xlookup,
     "_XLFN.XMATCH": _xmatch,
-    "ADDRESS": OfValues(2, 5, _address),
+    "ADDRESS": _address,
 }

@@ -73,6 +73,13 @@ def _first_in_pairs(first: Iterable[Scalar], second: Iterable[Scalar]) -> ErrorV
     raise UnsureError
 
 
+def _of_frequencies(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """CHISQ.TEST of ranges of different sizes: #N/A; others are left to engines."""
+    if len({reference_of(evaluation, node).size for node in arguments}) == 2:
+        return evaluation.refused(NA)
+    raise UnsureError
+
+
 def _of_variances(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """F.TEST of a sample with fewer than two numbers: #DIV/0!; others are left to engines."""
     samples = [numbers_of(gathered(evaluation, (node,))) for node in arguments]
@@ -143,7 +150,8 @@ PAIRS = frozenset(
 
 PAIR_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
-    **dict.fromkeys(("TTEST", "_XLFN.T.TEST", "CHITEST", "_XLFN.CHISQ.TEST"), _of_pairs(0)),
+    **dict.fromkeys(("TTEST", "_XLFN.T.TEST"), _of_pairs(0)),
+    **dict.fromkeys(("CHITEST", "_XLFN.CHISQ.TEST"), _of_frequencies),
     **dict.fromkeys(("FTEST", "_XLFN.F.TEST"), _of_variances),
     "FORECAST": _of_pairs(1),
     "_XLFN.FORECAST.LINEAR": _of_pairs(1),

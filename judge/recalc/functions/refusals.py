@@ -101,9 +101,9 @@ def _quantile_of_beta(*numbers: float) -> bool:
 
 
 def _drawn(*numbers: float) -> bool:
-    """The arguments of HYPGEOM.DIST: successes and size of a sample, and of the population."""
-    found, drawn, marked, size = map(math.trunc, numbers[:4])
-    return 0 <= found <= min(drawn, marked) and 0 < drawn <= size and 0 < marked <= size
+    """The arguments of HYPGEOM.DIST: successes in a sample, its size, successes in all."""
+    found, drawn, marked = map(math.trunc, numbers[:3])
+    return 0 <= found <= min(drawn, marked)
 
 
 def _cumulative(

@@ -148,7 +148,8 @@ def _arraytotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     form = evaluation.scalar(arguments[1]) if len(arguments) == 2 else 0
     if isinstance(form, (str, ErrorValue)) or cells.size > MAX_VALUES:
         raise UnsureError
-    if int(form or 0) not in (0, 1):
+    form = int(form or 0)
+    if form not in (0, 1):
         return evaluation.refused(VALUE)
     evaluation.converted = True
     texts = [_shown(evaluation, value, quoted=bool(form)) for value in cells.each()]
@@ -386,6 +387,7 @@ def _beside_separator(*, before: bool) -> Function:
                 return evaluation.refused(number)
             numbers[at] = number
         nth, ignores_case, at_end = map(math.floor, numbers)
+        evaluation.converted = evaluation.converted or len(marks) > 1
         if not text:
             raise UnsureError
         is_beyond = bool(options) and abs(nth) * min(map(len, separators)) > len(text)
