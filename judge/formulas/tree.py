@@ -221,11 +221,30 @@ class _Reader:
                 last = self._words[self._at + 2]
                 self._at += 2
             self._at += 1
-            return reference(Area(sheet, word, last))
+            return self._common(reference(Area(sheet, word, last)))
         if sheet is not None:
             raise _UnreadableError
         self._at += 1
         return self._constant(word)
+
+    def _common(self, area: Reference) -> Node:
+        """The cells that a rectangle and the next one have in common, if only a space is between.
+
+        That is ``#NULL!`` if they have none.
+        """
+        places = (Kind.SHEET, Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+        if self._at >= len(self._words) or self._peek().kind not in places:
+            return area
+        other = self._single()
+        if isinstance(other, ErrorConstant):
+            return other
+        if not isinstance(other, Reference) or other.sheet != area.sheet:
+            raise _UnreadableError
+        top, left = max(area.min_row, other.min_row), max(area.min_column, other.min_column)
+        bottom, right = min(area.max_row, other.max_row), min(area.max_column, other.max_column)
+        if top > bottom or left > right:
+            return ErrorConstant("#NULL!")
+        return Reference(area.sheet, top, left, bottom, right)
 
     def _constant(self, word: Token) -> Node:
         if word.kind is Kind.NUMBER:

@@ -8,9 +8,10 @@ import math
 from collections.abc import Callable, Container, Sequence
 from collections.abc import Set as AbstractSet
 
+from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
 from judge.formulas.shift import shift_formula
-from judge.formulas.tree import ArrayConstant, Missing, Node, Operation, tree
+from judge.formulas.tree import ArrayConstant, Call, Missing, Node, Operation, tree
 from judge.recalc.functions.arrays import (
     all_of,
     array_of,
@@ -115,6 +116,13 @@ def _of_numbers_in(total: _Sum) -> Function:
     return call
 
 
+def _is_part_of_range(node: Node) -> bool:
+    """Whether a function returns a part of a range, in which blank cells stay blank."""
+    if not isinstance(node, Call) or PREFIX.sub("", node.name) not in ("TAKE", "DROP", "TRIMRANGE"):
+        return False
+    return any(is_reference(part) or _is_part_of_range(part) for part in node.arguments[:1])
+
+
 def _count(*, filled: bool) -> Function:
     """COUNT and COUNTA; text that is written in the formula counts as a number if it is one."""
 
@@ -125,6 +133,8 @@ def _count(*, filled: bool) -> Function:
                 raise UnsureError
             if is_reference(argument):
                 values = [*referred(evaluation, argument).values.values()]
+            elif _is_part_of_range(argument):
+                values = [*all_of(evaluation, argument).values.values()]
             else:
                 cells = array_of(evaluation, argument)
                 if cells.size == 1 and not filled:
@@ -137,6 +147,21 @@ def _count(*, filled: bool) -> Function:
         return counted
 
     return call
+
+
+def _present_value(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """NPV: only numbers of ranges and arrays are payments; engines count TRUE and FALSE."""
+    if len(arguments) < 2:
+        raise UnsureError
+    rate, given = evaluation.number(evaluation.scalar(arguments[0])), arguments[1:]
+    values = gathered(evaluation, given)
+    payments = numbers_of(values)
+    if isinstance(rate, ErrorValue) or isinstance(payments, ErrorValue):
+        raise UnsureError
+    if rate == -1:
+        return evaluation.refused(DIV0)
+    growth = 1 + rate
+    return math.fsum(paid / growth**at for at, paid in enumerate(payments, start=1))
 
 
 def _ranked(*, largest: bool) -> Function:
@@ -621,6 +646,7 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "OR": _logical(any),
     "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
     "IRR": _internal_rate,
+    "NPV": _present_value,
     **dict.fromkeys(("MODE", "_XLFN.MODE.SNGL"), _most_frequent),
     **_QUANTILES,
     "_XLFN.PERCENTILE.INC": _QUANTILES["PERCENTILE"],

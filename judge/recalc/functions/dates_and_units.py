@@ -7,10 +7,10 @@ support under all their names, or with all their prefixes; the others are left t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import ArrayConstant, Constant, Node
+from judge.formulas.tree import ArrayConstant, Constant, Missing, Node
 from judge.recalc.functions.conversions import (
     LAST_SERIAL,
     NUM,
@@ -353,6 +353,83 @@ def _duration(*, modified: bool) -> Function:
     return call
 
 
+_BY_SHARE: Mapping[str, Callable[[float, float, float], float]] = {
+    "DISC": lambda price, redemption, share: (redemption - price) / redemption / share,
+    "INTRATE": lambda paid, redemption, share: (redemption - paid) / paid / share,
+    "YIELDDISC": lambda price, redemption, share: (redemption - price) / price / share,
+    "RECEIVED": lambda paid, discount, share: paid / (1 - discount * share),
+    "PRICEDISC": lambda discount, redemption, share: redemption * (1 - discount * share),
+    "ACCRINTM": lambda rate, par, share: par * rate * share,
+}
+"""Function of a security without coupons -> computes it from its third and fourth argument, and the
+time in years. Source: the equations on Microsoft's pages."""
+
+_DEFAULT_PAR = 1000.0
+
+
+def _by_share(name: str) -> Function:
+    """A function of a security without coupons, for days that are not at the end of a month.
+
+    Years of exact days are left to engines.
+    """
+    refusing = _add_in(name)
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        try:
+            return refusing(evaluation, arguments)
+        except UnsureError:
+            numbers = _bond_numbers(evaluation, arguments, 3 if name == "ACCRINTM" else None)
+        start, end, one, other, *basis = numbers
+        if len(numbers) not in (4, 5) or start >= end or min(one, other) <= 0:
+            raise UnsureError
+        share = _years(math.floor(start), math.floor(end), *basis)
+        evaluation.converted = True
+        return _BY_SHARE[name](one, other, share)
+
+    return call
+
+
+def _bond_numbers(
+    evaluation: Evaluation, arguments: Sequence[Node], par: int | None
+) -> list[float]:
+    """The arguments of a function of a security, which are all numbers.
+
+    Args:
+        evaluation: the evaluation of the formula.
+        arguments: its arguments; a par value that is left out is 1000.
+        par: index of the par value among the arguments, if there is one.
+    """
+    values = [
+        _DEFAULT_PAR if at == par and isinstance(node, Missing) else evaluation.scalar(node) or 0.0
+        for at, node in enumerate(arguments)
+    ]
+    if not all(map(is_number, values)):
+        raise UnsureError
+    return [float(value) for value in values if isinstance(value, (int, float))]
+
+
+def _years(start: int, end: int, basis: float = 0) -> float:
+    """The time between two days in years, by 30/360 or with years of 360 or 365 days."""
+    if basis in (0, 4):
+        return _days_of_360(start, end) / 360
+    if basis not in (2, 3):
+        raise UnsureError
+    return (end - start) / (360 if basis == 2 else 365)
+
+
+def _accrint(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """ACCRINT by 30/360, if the par value is left out; engines take 0 for it."""
+    if len(arguments) not in (6, 7) or not isinstance(arguments[4], Missing):
+        raise UnsureError
+    issue, first, end, rate, par, frequency, *basis = _bond_numbers(evaluation, arguments, 4)
+    if not issue < first or not issue < end or rate <= 0 or frequency not in (1, 2, 4):
+        raise UnsureError
+    if any(way not in (0, 4) for way in basis):
+        raise UnsureError
+    evaluation.converted = True
+    return par * rate * _years(math.floor(issue), math.floor(end), *basis)
+
+
 def _whole_periods(settlement: float, maturity: float, frequency: float) -> int:
     """How many whole periods lie between two days.
 
@@ -500,6 +577,8 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     },
     "XNPV": _logical_payment(NUM, 1),
     "XIRR": _logical_payment(VALUE, 0),
+    **{name: _by_share(name) for name in _BY_SHARE},
+    "ACCRINT": _accrint,
     "ODDFPRICE": _odd_first(of_yield=False),
     "ODDFYIELD": _odd_first(of_yield=True),
     "DURATION": _duration(modified=False),

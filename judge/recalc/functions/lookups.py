@@ -10,6 +10,8 @@ and XMATCH, numbers come before text, text before logical values, and these befo
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Mapping, Sequence
 
 from judge.formulas.references import Reference
@@ -29,6 +31,7 @@ from judge.recalc.functions.arrays import (
 from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
 from judge.recalc.functions.scalars import Evaluation, Function, compared
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
@@ -400,6 +403,41 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return NA if at is None else at + 1
 
 
+_PLAIN_SHEET = re.compile(r"(?:[^\W\d][\w.]*)?")
+_LIKE_CELL = re.compile(r"[A-Z]{1,3}\d+|R\d*C?\d*|C\d*", re.IGNORECASE)
+
+
+def _address(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """ADDRESS: LibreOffice writes a point after the sheet if the arguments before are left out."""
+    if not 2 <= len(arguments) <= 5:
+        raise UnsureError
+    numbers = [0, 0, 1, 1]
+    for at, node in enumerate(arguments[:4]):
+        number = evaluation.number(evaluation.scalar(node))
+        if isinstance(number, ErrorValue):
+            return number
+        numbers[at] = numbers[at] if isinstance(node, Missing) else math.trunc(number)
+    row, column, kind, is_a1 = numbers
+    if not (1 <= row <= MAX_ROW and 1 <= column <= MAX_COLUMN and 1 <= kind <= 4):
+        return evaluation.refused(VALUE)
+    fixed_row, fixed_column = kind in (1, 2), kind in (1, 3)
+    if is_a1:
+        text = f"{'$' * fixed_column}{column_letters(column)}{'$' * fixed_row}{row}"
+    else:
+        text = f"R{row}" if fixed_row else f"R[{row}]"
+        text += f"C{column}" if fixed_column else f"C[{column}]"
+    if len(arguments) < 5:
+        return text
+    name = evaluation.scalar(arguments[4])
+    if isinstance(name, ErrorValue):
+        return name
+    evaluation.converted = True
+    name = evaluation.text(name)
+    if "'" in name or "[" in name or _LIKE_CELL.fullmatch(name):
+        raise UnsureError
+    return f"{name}!{text}" if _PLAIN_SHEET.fullmatch(name) else f"'{name}'!{text}"
+
+
 LOOKUP_FUNCTIONS: dict[str, Function] = {
     "MATCH": _match,
     "LOOKUP": _lookup,
@@ -408,4 +446,5 @@ LOOKUP_FUNCTIONS: dict[str, Function] = {
     "HLOOKUP": _in_table(by_rows=False),
     "_XLFN.XLOOKUP": _xlookup,
     "_XLFN.XMATCH": _xmatch,
+    "ADDRESS": _address,
 }

@@ -209,7 +209,8 @@ class OwnValues:
         of_arrays = cell.array_range is not None
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
-        if not of_arrays and traits(cell.formula).array_sensitive:
+        known = traits(cell.formula)
+        if not of_arrays and known.array_sensitive and not known.intersects:
             raise UnsureError  # a range where Excel takes one of its values
         regional = self._regional
         if regional and has_criteria(cell.formula) and regional.reads_date(ref.sheet, cell):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from judge.formulas.tree import Constant, Node
-from judge.recalc.functions.arrays import MAX_VALUES, all_of, reference_of
+from judge.recalc.functions.arrays import MAX_VALUES, all_of, gathered, reference_of
 from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
 from judge.recalc.functions.counting import plain_sum
-from judge.recalc.functions.criteria import Cells, Scalar, is_number
+from judge.recalc.functions.criteria import Cells, Scalar, is_number, numbers_of
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.cell import ErrorValue
 
@@ -73,6 +73,23 @@ def _first_in_pairs(first: Iterable[Scalar], second: Iterable[Scalar]) -> ErrorV
     raise UnsureError
 
 
+def _of_frequencies(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """CHISQ.TEST of ranges of different sizes: #N/A; others are left to engines."""
+    if len({reference_of(evaluation, node).size for node in arguments}) == 2:
+        return evaluation.refused(NA)
+    raise UnsureError
+
+
+def _of_variances(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """F.TEST of a sample with fewer than two numbers: #DIV/0!; others are left to engines."""
+    samples = [numbers_of(gathered(evaluation, (node,))) for node in arguments]
+    if any(isinstance(sample, ErrorValue) for sample in samples):
+        raise UnsureError
+    if any(isinstance(sample, list) and len(sample) < 2 for sample in samples):
+        return evaluation.refused(DIV0)
+    raise UnsureError
+
+
 def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
     """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
 
@@ -134,6 +151,8 @@ PAIRS = frozenset(
 PAIR_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
     **dict.fromkeys(("TTEST", "_XLFN.T.TEST"), _of_pairs(0)),
+    **dict.fromkeys(("CHITEST", "_XLFN.CHISQ.TEST"), _of_frequencies),
+    **dict.fromkeys(("FTEST", "_XLFN.F.TEST"), _of_variances),
     "FORECAST": _of_pairs(1),
     "_XLFN.FORECAST.LINEAR": _of_pairs(1),
     "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),

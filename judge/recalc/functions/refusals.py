@@ -95,6 +95,17 @@ def _trials(*numbers: float) -> bool:
     return 0 <= math.trunc(numbers[0]) <= math.trunc(numbers[1]) and _share(numbers[2])
 
 
+def _quantile_of_beta(*numbers: float) -> bool:
+    """The arguments of BETA.INV: a chance above 0, and two parameters."""
+    return 0 < numbers[0] <= 1 and numbers[1] > 0 and numbers[2] > 0
+
+
+def _drawn(*numbers: float) -> bool:
+    """The arguments of HYPGEOM.DIST: successes in a sample, its size, successes in all."""
+    found, drawn, marked = map(math.trunc, numbers[:3])
+    return 0 <= found <= min(drawn, marked)
+
+
 def _cumulative(
     rate: float, periods: float, value: float, start: float, end: float, at_start: float
 ) -> bool:
@@ -236,6 +247,8 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     **dict.fromkeys(("GAMMA.INV", "GAMMAINV"), _each(_share, _positive, _positive)),
     **dict.fromkeys(("BINOM.DIST", "BINOMDIST"), _unless(_trials, 4, 4)),
+    **dict.fromkeys(("BETA.INV", "BETAINV"), _unless(_quantile_of_beta, 3, 5)),
+    **dict.fromkeys(("HYPGEOM.DIST", "HYPGEOMDIST"), _unless(_drawn, 4, 5)),
     **dict.fromkeys(("F.DIST.RT", "FDIST"), _each(_at_least_0, _degrees, _degrees)),
     **dict.fromkeys(("CHISQ.DIST.RT", "CHIDIST"), _each(_at_least_0, _degrees)),
     "T.DIST.2T": _each(_at_least_0, _degrees),

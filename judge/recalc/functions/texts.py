@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from judge.formulas.tree import Missing, Node
 from judge.recalc.functions.arrays import (
+    MAX_VALUES,
     ArrayResult,
     all_of,
     of_rows,
@@ -129,10 +130,33 @@ def _valuetotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     evaluation.converted = True
     if int(form) not in (0, 1):
         return VALUE
+    return _shown(evaluation, value, quoted=bool(form))
+
+
+def _shown(evaluation: Evaluation, value: Scalar, *, quoted: bool) -> str:
+    """A value as VALUETOTEXT and ARRAYTOTEXT write it; ``quoted`` if they write text in quotes."""
     if isinstance(value, ErrorValue):
         return value.code
     text = evaluation.text(value)
-    return '"' + text.replace('"', '""') + '"' if form and isinstance(value, str) else text
+    return '"' + text.replace('"', '""') + '"' if quoted and isinstance(value, str) else text
+
+
+def _arraytotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 1 <= len(arguments) <= 2:
+        raise UnsureError
+    cells = all_of(evaluation, arguments[0])
+    form = evaluation.scalar(arguments[1]) if len(arguments) == 2 else 0
+    if isinstance(form, (str, ErrorValue)) or cells.size > MAX_VALUES:
+        raise UnsureError
+    form = int(form or 0)
+    if form not in (0, 1):
+        return evaluation.refused(VALUE)
+    evaluation.converted = True
+    texts = [_shown(evaluation, value, quoted=bool(form)) for value in cells.each()]
+    if not form:
+        return joined(evaluation, (", ".join(texts),))
+    rows = (texts[at : at + cells.columns] for at in range(0, len(texts), cells.columns))
+    return joined(evaluation, ("{", ";".join(map(",".join, rows)), "}"))
 
 
 def _formulatext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -363,6 +387,7 @@ def _beside_separator(*, before: bool) -> Function:
                 return evaluation.refused(number)
             numbers[at] = number
         nth, ignores_case, at_end = map(math.floor, numbers)
+        evaluation.converted = evaluation.converted or len(marks) > 1
         if not text:
             raise UnsureError
         is_beyond = bool(options) and abs(nth) * min(map(len, separators)) > len(text)
@@ -602,6 +627,7 @@ TEXT_FUNCTIONS: dict[str, Function] = {
     "VALUE": OfValues(1, 1, _value),
     "_XLFN.NUMBERVALUE": OfValues(1, 3, _numbervalue),
     "_XLFN.VALUETOTEXT": _valuetotext,
+    "_XLFN.ARRAYTOTEXT": _arraytotext,
     "FIXED": OfValues(1, 3, _fixed),
     "DOLLAR": OfValues(1, 2, _dollar),
     "_XLFN.FORMULATEXT": _formulatext,
