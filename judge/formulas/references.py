@@ -95,10 +95,10 @@ def references(formula: str) -> tuple[Reference, ...]:
 
     A formula that is too long has none.
     """
-    return tuple(read_formula(formula)[1])
+    return read_formula(formula)[1]
 
 
-def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
+def read_formula(formula: str) -> tuple[FormulaTraits, tuple[Reference, ...]]:
     """The traits of a formula, and the rectangles that it names explicitly.
 
     The formulas of a column often differ only in row numbers; their common part is read once.
@@ -146,7 +146,8 @@ found faster than one that begins with what is before it."""
 _ROW_DIGITS = 7
 
 
-def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
+@functools.lru_cache(maxsize=4096)
+def with_form(formula: str) -> tuple[FormulaForm, tuple[Reference, ...]]:
     """The form of a formula, and the rectangles that it names explicitly."""
     if is_too_long(formula):
         return _TOO_LONG, ()
@@ -163,7 +164,7 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
             low, high = high, low
         # Without a call of the class, since this is done for every reference of a workbook.
         references.append(tuple.__new__(Reference, (sheet, low, left, high, right)))
-    return form, references
+    return form, tuple(references)
 
 
 @functools.lru_cache(maxsize=4096)

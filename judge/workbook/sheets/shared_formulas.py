@@ -10,6 +10,7 @@ left to the parser.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ class RawFormula:
 
     __slots__ = ("_attributes", "_markup", "_text", "cached")
 
-    def __init__(self, text: str, attributes: dict[str, str], *, cached: bool) -> None:
+    def __init__(self, text: str, attributes: Mapping[str, str], *, cached: bool) -> None:
         self._text = text
         self._attributes = attributes
         self._markup = ""
@@ -89,7 +90,7 @@ class RawFormula:
             return
         match = _FORMULA.match(markup)
         assert match is not None
-        self._attributes = dict(ATTRIBUTE.findall(match[1]))
+        self._attributes = _attributes(match[1])
         self._text = unescape(match[2] or "")
 
     @property
@@ -168,6 +169,12 @@ class RawFormula:
             return True
         window = parse_window(self.reference or "")
         return window is not None and cell_key(*window.first) == key
+
+
+@functools.lru_cache(maxsize=1024)
+def _attributes(tag: str) -> Mapping[str, str]:
+    """The attributes of a tag; most cells that share a formula have the same tag."""
+    return dict(ATTRIBUTE.findall(tag))
 
 
 def _is_cell(text: str) -> bool:
