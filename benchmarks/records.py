@@ -161,9 +161,8 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
     samples: list[Sample] = []
     alone: Counts = Counter()
     for item in measured:
-        answers = recalculator.votes(
-            open_workbook(item.package), item.gold.ranges, origin=Origin.SOLUTION
-        )
+        like = None if item.saved is None else open_workbook(item.saved)
+        answers = recalculator.votes(open_workbook(item.package), item.gold.ranges, like)
         samples += samples_of(item.gold, answers, item.source, item.accepts)
         for ref in item.counted:
             votes = answers[ref].typed if ref in answers else {}

@@ -117,10 +117,10 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
     board_path, checklist_path = options.pop("board_path"), options.pop("checklist_path")
     methods = (options["position"], rules_path, board_path, checklist_path)
     if sum(method is not None for method in methods) != 1:
-        given = "two of them were given" if any(methods) else "none was given"
+        given = "several were given" if any(methods) else "none was given"
         raise UsageError(
             f"give an answer position, a rule list, a board or a checklist: {given}",
-            hint="Use one of --at POSITION, --rules FILE, --board FILE and --checklist FILE.",
+            hint="Use --at POSITION, --rules FILE, --board FILE or --checklist FILE; only one.",
         )
     if checklist_path is not None:
         _compare_by_checklist(gold, output, checklist_path, options, as_json=as_json)

@@ -129,12 +129,15 @@ class FormulaForm(NamedTuple):
         traits: the traits of the formula.
         rectangles: the rectangles that it names; None if its text has to be searched each time.
         rows_only: whether formulas of this form differ only in the rows of these rectangles.
+        unread: the indexes of the rectangles of which only the position or the size is used, as in
+            ``ROWS(A$1:A5)``. Such a formula may be in the rectangle without being circular.
     """
 
     text: str
     traits: FormulaTraits
     rectangles: tuple[_FormRectangle, ...] | None
     rows_only: bool = False
+    unread: frozenset[int] = frozenset()
 
 
 _TOO_LONG = FormulaForm("", NEVER_READ, None)
@@ -176,18 +179,19 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
         index_at[len(text)] = index
         text += f"{index + 1}{part}"
     formula_traits = traits(text)
+    unread = _unread(text) if formula_traits.functions & _POSITIONS else frozenset()
     rectangles: list[_FormRectangle] = []
     for area in areas(text):
         if area.sheet is not None and any(
             at in index_at for at in range(area.sheet.start, area.sheet.end)
         ):
-            return FormulaForm(text, formula_traits, None)
+            return FormulaForm(text, formula_traits, None, unread=unread)
         if area.first.kind is Kind.CELL:
             first, last = (
                 index_at.get(cell.end - len(corner(cell)[1])) for cell in (area.first, area.last)
             )
             if first is None or last is None:
-                return FormulaForm(text, formula_traits, None)
+                return FormulaForm(text, formula_traits, None, unread=unread)
             named = reference(area)
             rectangles.append(
                 _FormRectangle(
@@ -196,7 +200,7 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
             )
         else:
             if any(at in index_at for at in range(area.first.start, area.first.end)):
-                return FormulaForm(text, formula_traits, None)
+                return FormulaForm(text, formula_traits, None, unread=unread)
             sheet, low, left, high, right = reference(area)
             rectangles.append(_FormRectangle(sheet, left, right, low, high, moves=False))
     used = {
@@ -206,7 +210,27 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
         for index in (rectangle.first, rectangle.last)
     }
     rows_only = len(used) == len(index_at)
-    return FormulaForm(text, formula_traits, tuple(rectangles), rows_only)
+    return FormulaForm(text, formula_traits, tuple(rectangles), rows_only, unread)
+
+
+_POSITIONS = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS"))
+"""Functions that use the position or the size of a reference, and read no cell of it."""
+
+
+def _unread(formula: str) -> frozenset[int]:
+    """The indexes of the areas that are the whole argument of a function of positions."""
+    words = [word for word in tokens(formula) if word.kind is not Kind.SPACE]
+    starts = {word.start: index for index, word in enumerate(words)}
+    arguments = set()
+    for number, area in enumerate(areas(formula)):
+        first, last = starts[area.start], starts[area.last.start]
+        around = [word.kind for word in (*words[first - 2 : first], *words[last + 1 : last + 2])]
+        if (
+            around == [Kind.FUNCTION, Kind.OPEN, Kind.CLOSE]
+            and words[first - 2].text.upper() in _POSITIONS
+        ):
+            arguments.add(number)
+    return frozenset(arguments)
 
 
 def _references(formula: str) -> list[Reference]:

@@ -301,7 +301,7 @@ class Recalculator:
         """
         opened = _Opened(workbook)
         cells, refused, unseen = self._computable(opened, ranges, origin)
-        if cells:
+        if cells and self._computes_itself:
             opened.read_in(self._region(workbook if origin is Origin.GOLD else like))
         computed = self._known(opened, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
@@ -358,7 +358,7 @@ class Recalculator:
 
     def _region(self, like: Workbook | None) -> Region:
         """The region of the machine that saved a workbook."""
-        if like is None or not self._computes_itself or not calculates(like.facts):
+        if like is None or not calculates(like.facts):
             return UNITED_STATES
         digest = like.digest
         region = self._regions.get(digest)
@@ -420,7 +420,7 @@ class Recalculator:
         return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
 
     def votes(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+        self, workbook: Workbook, ranges: Sequence[CellRange], like: Workbook | None
     ) -> dict[CellRef, CellVotes]:
         """The answers of every engine except the slow one, and of the judge, for formula cells.
 
@@ -428,7 +428,7 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        every, _ = untrusted_cells(workbook, ranges, "always", origin)
+        every, _ = untrusted_cells(workbook, ranges, "always", Origin.SOLUTION)
         opened = _Opened(workbook)
         cells = opened.written_out(every)
         refused = too_long_formulas(cells)
@@ -436,14 +436,14 @@ class Recalculator:
         if not cells:
             return {}
         request = self._prepared(opened, cells).request
+        opened.read_in(self._region(like))
         own = values_of_all(opened.contents, {cell.ref: cell.source for cell in cells}, {})
         wanted = {cell.ref: cell for cell in cells}
-        date_1904 = workbook.facts.date_1904
         answers = {}
         for ref, said in self._cascade.all_votes(request).items():
             votes = {**said.votes, **({JUDGE: own[ref]} if ref in own else {})}
             typed = {
-                name: finished(vote, wanted[ref], date_1904=date_1904)
+                name: finished(vote, wanted[ref], date_1904=workbook.facts.date_1904)
                 for name, vote in votes.items()
             }
             answers[ref] = replace(said, votes=votes, typed=typed)

@@ -308,7 +308,7 @@ class Search:
         cells, as in a union-find structure."""
         self._rectangles: set[tuple[str, Reference]] = set()
         self.sheets: set[str] = set()
-        """Every sheet that was searched."""
+        """Every sheet that was searched, or that a formula refers to."""
 
     def unseen(self, reference: Reference, home: str) -> Iterable[tuple[str, Cell]]:
         """The formula cells of a rectangle that were not returned before, with their sheet."""
@@ -325,6 +325,13 @@ class Search:
         elif left not in formulas.cells and not formulas.filling:
             return ()  # most references are to single cells that hold constants
         return self._unseen_in(name, formulas, reference)
+
+    def keep_sheets(self, references: Iterable[Reference], home: str) -> None:
+        """Records the sheets of references of which no cell is read."""
+        for reference in references:
+            name = home if reference.sheet is None else self._index.named(reference.sheet)
+            if name is not None:
+                self.sheets.add(name)
 
     def _unseen_in(
         self, name: str, formulas: SheetFormulas, reference: Reference
@@ -417,6 +424,9 @@ class _Follower:
         # A data table has no formula text.
         fills = cell.array_range is not None or cell.formula in ("", "=")
         may_read_more = traits.opaque or traits.unbounded
+        if form.unread:
+            self._search.keep_sheets([named[index] for index in form.unread], sheet)
+            named = tuple(read for at, read in enumerate(named) if at not in form.unread)
         reads = () if traits.opaque else readable(cell.formula, traits, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
         # The calls of a formula are those of its form, which all cells of a column share.

@@ -146,6 +146,7 @@ _DATES = (
     (re.compile(r"(?P<m>\d{1,2})([/-])(?P<d>\d{1,2})\2(?P<y>\d{4}|\d{2})"), True),
     (re.compile(r"(?P<y>\d{4})([/-])(?P<m>\d{1,2})\2(?P<d>\d{1,2})"), True),
     (re.compile(rf"(?i)(?P<d>\d{{1,2}})[- /](?P<m>{_MONTH})[- /,]+(?P<y>\d{{4}}|\d{{2}})"), True),
+    (re.compile(rf"(?i)(?P<d>\d{{1,2}})(?P<m>{_MONTH})(?P<y>\d{{4}})"), True),
     (re.compile(rf"(?i)(?P<m>{_MONTH})[- ](?P<d>\d{{1,2}}),? +(?P<y>\d{{4}})"), True),
     (re.compile(rf"(?i)(?P<m>{_MONTH})[- ](?P<y>\d{{4}})"), False),
 )

@@ -150,6 +150,12 @@ class Cells:
             self._every = every  # otherwise it would take far more memory than the values
         return every
 
+    @functools.cached_property
+    def used_size(self) -> tuple[int, int]:
+        """The numbers of rows and of columns up to the last value."""
+        rows = max((row for row, _ in self.values), default=-1) + 1
+        return rows, max((column for _, column in self.values), default=-1) + 1
+
     @property
     def first(self) -> Scalar:
         """The value of the first cell."""

@@ -130,6 +130,50 @@ def _weekday(evaluation: Evaluation, *values: Scalar) -> Scalar:
     return (after_sunday - first) % 7 + 1
 
 
+def _weeknum(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """WEEKNUM: the number of the week, which begins on a day that the second argument chooses."""
+    values = [evaluation.scalar(argument) for argument in arguments]
+    day, kind = values[0], values[1] if len(values) > 1 else 1
+    if len(values) > 2 or not is_number(day) or not is_number(kind) or day <= FIRST_DAYS:
+        return _add_in("WEEKNUM")(evaluation, arguments)
+    refused = evaluation.refusal("WEEKNUM", values)
+    if refused is not None:
+        return evaluation.refused(refused)
+    year, _, _ = day_parts(math.floor(day))
+    if math.trunc(kind) == 21:  # the week belongs to the year of its Thursday
+        thursday = math.floor(day) - (math.floor(day) - 2) % 7 + 3
+        start = date_serial(day_parts(thursday)[0], 1, 1)
+        return float((thursday - (start or 0)) // 7 + 1)
+    first = {1: 0, 2: 1}.get(math.trunc(kind), math.trunc(kind) - 10)
+    january = date_serial(year, 1, 1) or 0
+    return float((math.floor(day) - january + (january - 1 - first) % 7) // 7 + 1)
+
+
+def _datedif(evaluation: Evaluation, start: Scalar, end: Scalar, unit: Scalar) -> Scalar:
+    """DATEDIF in days, or in completed months or years.
+
+    Excel's results for ``MD`` and ``YD`` are known to be wrong for some dates, and are left to the
+    engines.
+    """
+    if not isinstance(unit, str) or unit.upper() not in ("Y", "M", "D", "YM"):
+        raise UnsureError
+    days: list[int] = []
+    for value in (start, end):
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return number
+        if isinstance(value, bool) or not FIRST_DAYS < number < LAST_SERIAL + 1:
+            raise UnsureError
+        days.append(math.floor(number))
+    if days[0] > days[1]:
+        return NUM
+    if unit.upper() == "D":
+        return float(days[1] - days[0])
+    (year, month, day), (end_year, end_month, end_day) = map(day_parts, days)
+    months = (end_year - year) * 12 + end_month - month - (end_day < day)
+    return float({"Y": months // 12, "M": months, "YM": months % 12}[unit.upper()])
+
+
 def _time(evaluation: Evaluation, *values: Scalar) -> Scalar:
     parts: list[int] = []
     for value in values:
@@ -596,5 +640,7 @@ DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     "MINUTE": _clock(1),
     "SECOND": _clock(2),
     "WEEKDAY": OfValues(1, 2, _weekday),
+    "WEEKNUM": _weeknum,
+    "DATEDIF": OfValues(3, 3, _datedif),
     "CONVERT": _convert,
 }

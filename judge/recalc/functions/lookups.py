@@ -59,11 +59,11 @@ def _filled_line(cells: Cells) -> Sequence[Scalar]:
     """The values of a single row or column, up to the last one that is not blank."""
     if cells.size <= MAX_CELLS_COMPARED:
         return _line(cells)
-    last = max((max(place) for place in cells.values), default=-1)
-    if min(cells.rows, cells.columns) > 1 or last >= MAX_CELLS_COMPARED:
+    filled = max(cells.used_size)
+    if min(cells.rows, cells.columns) > 1 or filled > MAX_CELLS_COMPARED:
         raise UnsureError
     is_column = cells.columns == 1
-    return [cells.values.get((at, 0) if is_column else (0, at)) for at in range(last + 1)]
+    return [cells.values.get((at, 0) if is_column else (0, at)) for at in range(filled)]
 
 
 # -- MATCH and its relatives -----------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     cells = _cells(evaluation, arguments[1])
     if not given:
-        line = _line(cells)
+        line = _filled_line(cells)
         evaluation.converted = evaluation.converted or has_logical(line)
         at = _equal(sought, line)
     elif given > 0:
@@ -210,14 +210,10 @@ def _in_table(*, by_rows: bool) -> Function:
             evaluation.converted = True
             return VALUE if number < 1 else REF
         size = table.rows if by_rows else table.columns
-        if size > MAX_CELLS_COMPARED:
+        filled = min(size, table.used_size[0 if by_rows else 1])
+        if filled > MAX_CELLS_COMPARED:
             raise UnsureError
-        places = (
-            zip(range(size), itertools.repeat(0))
-            if by_rows
-            else zip(itertools.repeat(0), range(size))
-        )
-        line = [*map(table.values.get, places)]
+        line = [table.values.get((at, 0) if by_rows else (0, at)) for at in range(filled)]
         evaluation.converted = evaluation.converted or has_logical(line)
         at = _near(evaluation, sought, line, size) if near else _equal(sought, line)
         if at is None:

@@ -165,7 +165,7 @@ class OwnValues:
             return int(value)  # as the reader and the engines' services do
         if value == EMPTY:
             return ErrorValue("#VALUE!")
-        return 0 if value is None else value
+        return value
 
     def correct(self, ref: CellRef, value: Scalar) -> None:
         """Replaces the value of a formula cell; cells that read it are computed from the new value.
@@ -198,7 +198,8 @@ class OwnValues:
             return kept[key]
         result = None
         with contextlib.suppress(UnsureError):
-            result = self._evaluated(ref, cell)
+            value, converted = self._evaluated(ref, cell)
+            result = 0 if value is None else value, converted  # as in =A1 if A1 is blank
         if not self._read_formulas and not self.contents.budget.is_spent:
             kept[key] = result
         return result

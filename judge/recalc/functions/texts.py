@@ -617,6 +617,12 @@ def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
     return f"ลบ{words}" if number < 0 else words
 
 
+def _hyperlink(evaluation: Evaluation, link: Scalar, *shown: Scalar) -> Scalar:
+    """HYPERLINK: what the cell shows, which is the address if nothing else is given."""
+    del evaluation
+    return link if isinstance(link, ErrorValue) or not shown else shown[0]
+
+
 TEXT_FUNCTIONS: dict[str, Function] = {
     "BAHTTEXT": OfValues(1, 1, _bahttext),
     "_XLFN.ENCODEURL": OfValues(1, 1, _encodeurl),
@@ -631,6 +637,7 @@ TEXT_FUNCTIONS: dict[str, Function] = {
     "FIXED": OfValues(1, 3, _fixed),
     "DOLLAR": OfValues(1, 2, _dollar),
     "_XLFN.FORMULATEXT": _formulatext,
+    "HYPERLINK": OfValues(1, 2, _hyperlink),
     "T": OfValues(1, 1, _t),
     "CONCATENATE": OfValues(1, 255, _concatenate),
     "CHAR": OfValues(1, 1, _char),

@@ -247,6 +247,39 @@ def test_a_formula_does_not_depend_on_cells_that_it_does_not_choose() -> None:
     assert own_values_of({**cells, "B1": 5}) == {1: 1, 2: 2, 3: 4, 4: 4}
 
 
+def test_a_formula_that_reads_a_blank_cell_is_zero_to_other_formulas() -> None:
+    cells = {"A1": "=B1", "A2": "=LEN(A1)", "A3": "=COUNT(A1:A1)", "A4": "=AVERAGE(A1,C1)", "C1": 4}
+    assert own_values_of(cells) == {1: 0, 2: 1, 3: 1, 4: 2}
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=DATEDIF("2020-02-29","2021-02-28","y")', 0),
+        ('=DATEDIF("2020-02-29","2021-03-01","Y")', 1),
+        ('=DATEDIF("2020-01-31","2020-03-01","m")', 1),
+        ('=DATEDIF("2001-06-01","2002-08-15","ym")', 2),
+        ('=DATEDIF("2001-06-01","2002-08-15","d")', 440),
+        ('=DATEDIF("2021-01-01","2020-01-01","d")', ErrorValue("#NUM!")),
+        ("=WEEKNUM(DATE(2012,3,9))", 10),
+        ("=WEEKNUM(DATE(2012,3,9),2)", 11),
+        ("=WEEKNUM(DATE(2012,3,9),21)", 10),
+        ("=WEEKNUM(DATE(2021,1,3),21)", 53),
+        ("=WEEKNUM(DATE(2021,1,3),17)", 2),
+        ("=WEEKNUM(DATE(2012,3,9),3)", ErrorValue("#NUM!")),
+        ('=HYPERLINK("#a","shown")', "shown"),
+        ('=HYPERLINK("#a")', "#a"),
+        ('=DATEVALUE("1December2023")', 45261),
+        ("=VLOOKUP(7,B:C,2,FALSE)", "seven"),
+        ("=MATCH(7,B:B,0)", 2),
+        ("=ROWS(A$1:A1)+COLUMN($A:$A)+ROW(A1)", 3),
+    ],
+)
+def test_functions_that_no_engine_is_asked_about(formula: str, value: CellValue) -> None:
+    cells = {"A1": formula, "B1": 1, "B2": 7, "C2": "seven"}
+    assert own_values_of(cells) == {1: value}
+
+
 def test_blank_cells_of_a_long_column_count_in_arrays() -> None:
     cells = {
         "A1": "=SUMPRODUCT(--(LEN(B1:B5000)>1))",

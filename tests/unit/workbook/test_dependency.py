@@ -74,6 +74,21 @@ def test_circular_references_end() -> None:
 
 
 @pytest.mark.slow
+def test_a_formula_does_not_read_a_range_of_which_it_uses_only_the_size() -> None:
+    sheets = {"S": {(1, 1): "=ROWS(A$1:A1)+COLUMN(Other!B2)", (1, 2): "=ROWS(A$1:A1,B1)"}}
+    cells = index({**sheets, "Other": {(2, 2): "=1"}})
+    sized, read = [
+        dependency.dependencies([("S", Cell(1, column, None, formula))], cells)
+        for column, formula in enumerate(("=ROWS(A$1:A1)+COLUMN(Other!B2)", "=SUM(B2:B3)"), 1)
+    ]
+    assert sized.walk is not None
+    assert read.walk is not None
+    assert [tuple(step.reads) for step in sized.walk.steps] == [()]
+    assert [len(step.reads) for step in read.walk.steps] == [1]
+    assert sized.reach is not None
+    assert sized.reach.sheets == {"S", "Other"}  # the sheets stay in what an engine gets
+
+
 def test_too_many_formulas_are_not_followed_one_by_one() -> None:
     limit = dependency.FOLLOWED_LIMIT
     rows = limit + 2
