@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -46,6 +46,8 @@ from judge.workbook.cell import CellRef, ErrorValue
 from judge.workbook.cell_values import written_controls
 from judge.workbook.dependency import FormulaIndex
 from judge.workbook.reader import open_workbook, sheet_formulas
+
+_Result = TypeVar("_Result")
 
 CONVERSIONS = Path(__file__).with_name("conversions.yaml")
 
@@ -111,6 +113,11 @@ class Table:
     ) -> tuple[Cells, bool]:
         """Computes an array, and keeps none."""
         del key
+        return compute()
+
+    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Computes a part of a formula."""
+        del part
         return compute()
 
     def spend(self, cells: int) -> None:

@@ -149,7 +149,7 @@ found faster than one that begins with what is before it."""
 _ROW_DIGITS = 7
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=16_384)
 def with_form(formula: str) -> tuple[FormulaForm, tuple[Reference, ...]]:
     """The form of a formula, and the rectangles that it names explicitly."""
     if is_too_long(formula):

@@ -465,11 +465,15 @@ class Constants:
         columns = self._known[sheet]
         if columns is None:
             return True
-        for column, rows in columns.items():
-            if reference.min_column <= column <= reference.max_column:
-                first = bisect.bisect_left(rows, reference.min_row)
-                if first < len(rows) and rows[first] <= reference.max_row:
-                    return True
+        if not columns:
+            return False
+        _, top, left, bottom, right = reference
+        within = range(left, right + 1)
+        for column in within if len(within) < len(columns) else columns:
+            rows = columns.get(column, ()) if column in within else ()
+            first = bisect.bisect_left(rows, top)
+            if first < len(rows) and rows[first] <= bottom:
+                return True
         return False
 
     def _columns(self, sheet: str) -> Mapping[int, Sequence[int]] | None:

@@ -334,24 +334,24 @@ class _FreeCells:
 
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""
-        key = (home if reference.sheet is None else reference.sheet, reference)
+        sheet, top, left, bottom, right = reference
+        if sheet is None and top == bottom and left == right:
+            return self._cover(home, reference)  # as fast as to find it among those searched
+        key = (home if sheet is None else sheet, reference)
         covered = self._covered.get(key)
         if covered is None:
-            covered = self._covered[key] = self._cover(key[0], reference)
+            name = self._index.named(key[0])
+            covered = self._covered[key] = name is None or self._cover(name, reference)
         return covered
 
-    def _cover(self, sheet: str, reference: Reference) -> bool:
-        name = self._index.named(sheet)
-        if name is None:
-            return True
+    def _cover(self, name: str, reference: Reference) -> bool:
         if self._reads_text is not None and self._reads_text(name, reference):
             return False
         formulas = self._index.sheet(name)
-        for column in formulas.between(reference.min_column, reference.max_column):
+        _, top, left, bottom, right = reference
+        for column in formulas.between(left, right):
             rows, _ = formulas.cells[column]
-            first = bisect.bisect_left(rows, reference.min_row)
-            if first_unseen(self._free[name, column], first) < bisect.bisect_right(
-                rows, reference.max_row
-            ):
+            first, last = bisect.bisect_left(rows, top), bisect.bisect_right(rows, bottom)
+            if first < last and first_unseen(self._free[name, column], first) < last:
                 return False
-        return not any(formulas.filled_in(reference))
+        return not (formulas.filling and any(formulas.filled_in(reference)))

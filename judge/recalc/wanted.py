@@ -9,6 +9,7 @@ from typing import NamedTuple
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.references import with_form
 from judge.formulas.traits import traits
 from judge.recalc.names import Mode
 from judge.workbook.address import Window, cell_key, parse_window
@@ -306,7 +307,7 @@ def intersecting_cells(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
     return frozenset(
         ref
         for ref, source in cells.items()
-        if source.array_range is None and traits(source.formula or "").array_sensitive
+        if source.array_range is None and with_form(source.formula or "")[0].traits.array_sensitive
     )
 
 

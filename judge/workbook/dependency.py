@@ -139,8 +139,7 @@ class _Sum:
         self.further = False
 
     def add(self, cell: Cell, traits: FormulaTraits) -> None:
-        """Counts a formula cell, given the traits of its formula."""
-        self.cells += 1
+        """Adds the traits of a formula cell."""
         self._arrays = self._arrays or cell.array_range is not None
         # Formulas that differ only in numbers have the same object, so identity is enough.
         if id(traits) in self._known:
@@ -289,6 +288,7 @@ class FormulaIndex:
         if self._everything is None:
             total = _Sum()
             for cell in self.every():
+                total.cells += 1
                 total.add(cell, traits(cell.formula or ""))
             self._everything = total.dependencies(complete=False)
         return self._everything
@@ -378,6 +378,14 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
     return follower.dependencies()
 
 
+class _Kind(NamedTuple):
+    """What is the same in all formula cells of one form; see :class:`Followed`."""
+
+    may_read_more: bool
+    fills: bool
+    calls: tuple[Call, ...]
+
+
 class _Follower:
     """Follows formulas from cell to cell, each only once, and after the cells that it reads."""
 
@@ -387,6 +395,8 @@ class _Follower:
         self._sum = _Sum()
         self._reached: set[CellRef] = set()
         self._steps: list[Followed] = []
+        self._kinds: dict[tuple[str, bool], _Kind] = {}
+        """For the text of a form, as an array formula or not."""
         self._opaque = False
 
     def follow(self, sheet: str, cell: Cell) -> bool:
@@ -414,28 +424,34 @@ class _Follower:
         self._reached.add(ref)
         form, named = with_form(cell.formula)
         traits = form.traits
-        self._index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
-        self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
-        self._sum.add(cell, traits)
-        self._opaque = self._opaque or traits.opaque
-        self._sum.named_cells += sum(
-            [(bottom - top + 1) * (right - left + 1) for _, top, left, bottom, right in named]
+        self._index.work_left -= (
+            STEPS_OF_FORMULA
+            + STEPS_OF_REFERENCE * len(named)
+            + len(cell.formula) // CHARACTERS_OF_STEP
         )
-        # A data table has no formula text.
-        fills = cell.array_range is not None or cell.formula in ("", "=")
-        may_read_more = traits.opaque or traits.unbounded
+        for _, top, left, bottom, right in named:
+            self._sum.named_cells += (bottom - top + 1) * (right - left + 1)
+        self._sum.cells += 1
+        key = form.text or cell.formula, cell.array_range is not None
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._kind_of(cell, traits, key[0])
         if form.unread:
             self._search.keep_sheets([named[index] for index in form.unread], sheet)
             named = tuple(read for at, read in enumerate(named) if at not in form.unread)
-        reads = () if traits.opaque else readable(cell.formula, traits, named)
+        # Formulas often name a cell several times.
+        reads = () if traits.opaque else [*dict.fromkeys(readable(cell.formula, traits, named))]
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
-        # The calls of a formula are those of its form, which all cells of a column share.
-        called = calls(
-            form.text or cell.formula,
-            is_array=fills,
-            intersects=traits.array_sensitive and not fills,
-        )
-        return Followed(ref, traits, reads, may_read_more, fills, called), below
+        return Followed(ref, traits, reads, *kind), below
+
+    def _kind_of(self, cell: Cell, traits: FormulaTraits, text: str) -> _Kind:
+        """What a formula cell has in common with all others of its form; adds up their traits."""
+        self._sum.add(cell, traits)
+        self._opaque = self._opaque or traits.opaque
+        # A data table has no formula text.
+        fills = cell.array_range is not None or cell.formula in ("", "=")
+        called = calls(text, is_array=fills, intersects=traits.array_sensitive and not fills)
+        return _Kind(traits.opaque or traits.unbounded, fills, called)
 
     def dependencies(self) -> Dependencies:
         """The dependencies that were followed so far."""
@@ -455,6 +471,7 @@ def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex
         return dependencies(cells, index)
     except WorkbookError:
         total = _Sum()
+        total.cells = len(cells)
         for _, cell in cells:
             total.add(cell, traits(cell.formula or ""))
         return total.dependencies(complete=False, arrays=True)

@@ -401,9 +401,18 @@ def _least(numbers: Sequence[float]) -> Scalar:
 
 
 def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
-    """The first range and the positions that meet all criteria; None if the shapes differ."""
+    """The first range and the positions that meet all criteria; None if the shapes differ.
+
+    Formulas next to each other often add up different columns by the same criteria.
+    """
     if not pairs or len(pairs) % 2:
         raise UnsureError
+    counted = evaluation.repeated(tuple(pairs), lambda: _matching(evaluation, pairs))
+    evaluation.converted = True
+    return counted
+
+
+def _matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
     first: Cells | None = None
     meeting = Matches(frozenset(), inverted=True)
     for area, condition in zip(pairs[::2], pairs[1::2], strict=True):
@@ -412,10 +421,8 @@ def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells,
             raise UnsureError
         first = first or cells
         if (cells.rows, cells.columns) != (first.rows, first.columns):
-            evaluation.converted = True
             return None
         meeting &= matches(cells, criterion(evaluation.scalar(condition)))
-    evaluation.converted = True
     return None if first is None else (first, meeting)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import texts_of
-from judge.formulas.references import Reference, references, with_form
+from judge.formulas.references import FormulaForm, Reference, references, with_form
 from judge.formulas.traits import traits
 from judge.formulas.tree import (
     Call,
@@ -126,6 +126,8 @@ class OwnValues:
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
         self._kept_arrays: dict[Hashable, _Kept] = {}
         self._kept_values = 0
+        self._last: tuple[Hashable, object, bool] | None = None
+        """The last repeated part, its result, and whether it depends on formulas."""
         self.date_1904 = workbook.date_1904
         self.region = contents.region
         self.charset = "mac_roman" if on_mac else "cp1252"
@@ -210,14 +212,15 @@ class OwnValues:
         of_arrays = cell.array_range is not None
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
-        known = traits(cell.formula)
+        form, named = with_form(cell.formula)
+        known = form.traits
         if not of_arrays and known.array_sensitive and not known.intersects:
             raise UnsureError  # a range where Excel takes one of its values
         regional = self._regional
         if regional and has_criteria(cell.formula) and regional.reads_date(ref.sheet, cell):
             raise UnsureError
         if not of_arrays:
-            result = self._of_form(ref.sheet, cell.formula)
+            result = self._of_form(ref.sheet, form, named)
             if result is not None:
                 return result
         node: Node | None = tree(cell.formula)
@@ -228,10 +231,17 @@ class OwnValues:
             return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
 
-    def _of_form(self, home: str, formula: str) -> tuple[Scalar, bool] | None:
+    def _of_form(
+        self, home: str, form: FormulaForm, named: Sequence[Reference]
+    ) -> tuple[Scalar, bool] | None:
         """The result of a formula whose value depends on nothing but the values of single cells.
 
         Formulas of the same form that read equal values have the same result.
+
+        Args:
+            home: the sheet of the formula.
+            form: its form.
+            named: the rectangles that it names.
 
         Returns:
             The result; None if the formula is another one, or reads a value that is not known yet.
@@ -239,7 +249,6 @@ class OwnValues:
         Raises:
             UnsureError: the formula cannot be computed here.
         """
-        form, named = with_form(formula)
         of_form = _of_single_cells(form.text) if form.rows_only else None
         if of_form is None:
             return None
@@ -357,6 +366,21 @@ class OwnValues:
             return kept
         return self._once(self._kept_arrays, key, compute)
 
+    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """What several formulas in a row have in common; see :meth:`.scalars.Values.repeated`."""
+        if self._last is None or self._last[0] != part:
+            self._last = None
+            before, self._read_formulas = self._read_formulas, False
+            try:
+                result = compute()
+                self._last = part, result, self._read_formulas
+            finally:
+                self._read_formulas = self._read_formulas or before
+            return result
+        _, kept, read_formulas = self._last
+        self._read_formulas = self._read_formulas or read_formulas
+        return cast("_Result", kept)
+
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
         kept = self.contents.kept_areas
@@ -472,6 +496,7 @@ _range_of = functools.lru_cache(maxsize=1024)(CellRange)
 several times as long as finding it here."""
 
 _Key = TypeVar("_Key", bound=Hashable)
+_Result = TypeVar("_Result")
 
 _Kept = tuple[tuple[Cells, bool] | None, bool]
 """An array, whether it depends on a conversion, and whether it depends on formulas."""
@@ -505,6 +530,9 @@ class _Values:
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
     ) -> tuple[Cells, bool]:
         return self._own.kept_array((self._home, key), compute)
+
+    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
+        return self._own.repeated((self._home, part), compute)
 
     def value(self, reference: Reference) -> Scalar:
         sheet, top, left, bottom, right = reference

@@ -14,7 +14,7 @@ import operator as operators
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
@@ -46,6 +46,9 @@ from judge.workbook.cell import ErrorValue
 MAX_TEXT_CHARS = 32_767
 
 
+_Result = TypeVar("_Result")
+
+
 class Values(Protocol):
     """Provides the values of cells."""
 
@@ -75,6 +78,18 @@ class Values(Protocol):
 
         Raises:
             UnsureError: the array cannot be computed.
+        """
+        ...
+
+    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """The result for a part of a formula, computed again only if the one before was another.
+
+        Args:
+            part: identifies the part among those of the sheet that may be repeated.
+            compute: computes the result.
+
+        Raises:
+            UnsureError: the part cannot be computed.
         """
         ...
 
@@ -180,6 +195,12 @@ class Evaluation:
         cells, converted = self.values.kept_array(key, computed)
         self.converted = self.converted or converted
         return cells
+
+    def repeated(self, nodes: tuple[Node, ...], compute: Callable[[], _Result]) -> _Result:
+        """The result for some arguments, which the next formula may have as well."""
+        if self._names:
+            return compute()  # it may depend on a name
+        return self.values.repeated((nodes, self.spreads, self.of_arrays), compute)
 
     @contextlib.contextmanager
     def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:

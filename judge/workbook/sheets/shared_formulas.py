@@ -45,15 +45,18 @@ FILLING_KINDS = frozenset({"array", "dataTable"})
 _FILLING_MARKUP = tuple(f'"{kind}"' for kind in sorted(FILLING_KINDS))
 _FLAGS = {"0": False, "false": False, "1": True, "true": True}
 _FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
-_ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&"}
+"""Entity -> character; the ampersand is last, so that it begins no other entity."""
 UNUSUAL_ENTITY = re.compile("&(?!(?:amp|lt|gt|quot|apos);)")
 """A character reference, or an entity that XML does not know."""
 
 
 def unescape(text: str) -> str:
     """Replaces the five named entities in text by their characters."""
-    return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text) if "&" in text else text
+    if "&" in text:
+        for entity, character in _ENTITIES.items():
+            text = text.replace(entity, character)
+    return text
 
 
 class RawFormula:
