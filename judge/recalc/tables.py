@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from judge.errors import WorkbookError
@@ -244,7 +244,7 @@ class Tables:
             return cell
         if id(cell) not in self._cells:
             new = self.written_out(cell.formula, sheet, cell.row)
-            written = cell if new == cell.formula else replace(cell, formula=new)
+            written = cell if new == cell.formula else cell._replace(formula=new)
             self._cells[id(cell)] = cell, written
         return self._cells[id(cell)][1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from judge.core.submission import Origin
@@ -155,7 +154,7 @@ def _filled(
     stored = {area: (sheet.values(area.window), sheet.styles(area.window)) for area in needed}
     for source, area, part in overlaps:
         values, styles = stored[area]
-        beyond = replace(source, formula=UNCOMPUTED_TABLE)
+        beyond = source._replace(formula=UNCOMPUTED_TABLE)
         computed = _computed_window(workbook, part.sheet, source)
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):

@@ -401,7 +401,8 @@ class _Follower:
 
     def follow(self, sheet: str, cell: Cell) -> bool:
         """Follows a formula; returns False if there are too many formulas to follow."""
-        path = [entered for entered in (self._enter(sheet, cell),) if entered is not None]
+        entered = self._enter(sheet, cell)
+        path = [] if entered is None else [entered]
         while path:
             step, below = path[-1]
             for home, child in below:

@@ -198,9 +198,11 @@ class OwnValues:
         kept, key = self.contents.kept_results, _key(ref, cell)
         if key in kept:
             return kept[key]
-        result = None
-        with contextlib.suppress(UnsureError):
+        try:
             value, converted = self._evaluated(ref, cell)
+        except UnsureError:
+            result = None
+        else:
             result = 0 if value is None else value, converted  # as in =A1 if A1 is blank
         if not self._read_formulas and not self.contents.budget.is_spent:
             kept[key] = result
@@ -253,10 +255,9 @@ class OwnValues:
         if of_form is None:
             return None
         try:
-            values = {read: self._known_value(read, home) for read in dict.fromkeys(named)}
+            given = tuple([self._known_value(read, home) for read in named])
         except UnsureError:
             return None
-        given = tuple([values[read] for read in named])
         # TRUE and 1 are equal in Python.
         key = form.text, given, tuple(map(type, given))
         kept = self.contents.kept_of_forms
@@ -277,14 +278,12 @@ class OwnValues:
     def _known_value(self, reference: Reference, home: str) -> Scalar:
         """The value of a cell, unless a formula would have to be computed first."""
         name, row, column, _, _ = reference
-        sheet = home if name is None else self._index.named(name)
-        if sheet is None:
-            raise UnsureError
-        ref = CellRef(sheet, row, column)
+        ref = CellRef(self.sheet_named(name, home), row, column)
         if ref not in self._corrected and ref not in self._taken and not self._computed.get(ref):
-            fills = self._index.sheet(sheet).filling
-            if fills or self._sheet(sheet).raw_formula(cell_key(row, column)) is not None:
+            sheet, key = ref.sheet, cell_key(row, column)
+            if self._index.sheet(sheet).filling or self._sheet(sheet).raw_formula(key) is not None:
                 raise UnsureError
+            return self._plain(self.contents.stored(sheet).get(key))
         return self.cell_value(ref)
 
     def _of_array(
@@ -326,9 +325,12 @@ class OwnValues:
             self._read_formulas = True
             value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
-        stored, key = self.contents.stored(ref.sheet), cell_key(ref.row, ref.column)
+        key = cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
             self._read_formulas = True
+            computed = self._computed.get(ref)
+            if computed is not None:
+                return computed[0]
             cell = self._sheet(ref.sheet).cell(key)
             if "[" in (cell.formula or "") or traits(cell.formula or "").names:
                 cell = self._index.cell(ref) or cell  # the index has tables written out
@@ -340,7 +342,7 @@ class OwnValues:
             if len(filling) > 1:
                 raise UnsureError
             return self._formula(ref, filling[0])[0]
-        return self._plain(stored.get(key))
+        return self._plain(self.contents.stored(ref.sheet).get(key))
 
     def _plain(self, value: CellValue) -> Scalar:
         """The value that a formula reads from a cell with a constant."""

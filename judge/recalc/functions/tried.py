@@ -6,6 +6,7 @@ import functools
 import re
 
 from judge.formulas.functions import PREFIX
+from judge.formulas.references import with_form
 from judge.formulas.traits import traits
 from judge.recalc.functions.dates_and_units import ADD_IN
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
@@ -38,10 +39,9 @@ def has_criteria(formula: str) -> bool:
     return not traits(formula).functions.isdisjoint(WITH_CRITERIA)
 
 
-@functools.lru_cache(maxsize=16_384)
 def may_convert(formula: str) -> bool:
     """Whether the judge tries to compute a formula before it asks the engines."""
-    return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
+    return "&" in formula or not with_form(formula)[0].traits.functions.isdisjoint(_CONVERTING)
 
 
 _MAY_BE_MIXED = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -215,14 +214,14 @@ class Sheet:
         style = self._cells.styles.get(key, 0)
         raw = self._cells.formulas.get(key)
         cell = Cell(
-            row=key >> COLUMN_BITS,
-            column=key & COLUMN_MASK,
-            value=self._cells.values[key],
-            formula=None if raw is None else self.formula(key),
-            array_range=raw.reference if raw is not None and raw.kind == "array" else None,
-            has_cached_value=raw is None or raw.cached,
-            style=style,
-            number_format=self._formats.code(style) if self._formats.ids else GENERAL,
+            key >> COLUMN_BITS,
+            key & COLUMN_MASK,
+            self._cells.values[key],
+            None if raw is None else self.formula(key),
+            raw.reference if raw is not None and raw.kind == "array" else None,
+            raw is None or raw.cached,
+            style,
+            self._formats.code(style) if self._formats.ids else GENERAL,
         )
         if raw is not None:
             # Cached, since it is requested for the value and again when dependencies are followed.
@@ -255,7 +254,7 @@ class Sheet:
         if raw.kind != "dataTable":
             return cell
         formula = DATA_TABLE if raw.computed_window else UNCOMPUTED_TABLE
-        return replace(cell, formula=formula, array_range=raw.reference)
+        return cell._replace(formula=formula, array_range=raw.reference)
 
     def formula(self, key: int) -> str | None:
         """The formula of a cell with its leading ``=``; a shared formula is written out.
