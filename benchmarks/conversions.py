@@ -38,7 +38,7 @@ from judge.recalc.explaining import address
 from judge.recalc.functions.contents import Contents, plain_scalar
 from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.criteria import Cells, Scalar
-from judge.recalc.functions.own import FUNCTIONS, own_values
+from judge.recalc.functions.own import FUNCTIONS, OwnValues, converted_values
 from judge.recalc.functions.regions import UNITED_STATES, Region
 from judge.recalc.functions.scalars import Evaluation
 from judge.workbook.address import parse_cell
@@ -232,9 +232,9 @@ def check_workbooks(paths: Sequence[Path]) -> int:
                 for cell in sheet_formulas(workbook, sheet)
                 if cell.has_cached_value
             }
-            values = own_values(
-                Contents(workbook, index), stored, {ref: cell.value for ref, cell in stored.items()}
-            )
+            taken = {ref: cell.value for ref, cell in stored.items()}
+            own = OwnValues(Contents(workbook, index), taken)
+            values = converted_values(own, stored, lambda _: False)
         except WorkbookError as error:
             print(f"{path}: {error.message}")
             continue

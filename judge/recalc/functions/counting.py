@@ -401,18 +401,9 @@ def _least(numbers: Sequence[float]) -> Scalar:
 
 
 def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
-    """The first range and the positions that meet all criteria; None if the shapes differ.
-
-    Formulas next to each other often add up different columns by the same criteria.
-    """
+    """The first range and the positions that meet all criteria; None if the shapes differ."""
     if not pairs or len(pairs) % 2:
         raise UnsureError
-    counted = evaluation.repeated(tuple(pairs), lambda: _matching(evaluation, pairs))
-    evaluation.converted = True
-    return counted
-
-
-def _matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
     first: Cells | None = None
     meeting = Matches(frozenset(), inverted=True)
     for area, condition in zip(pairs[::2], pairs[1::2], strict=True):
@@ -421,9 +412,16 @@ def _matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Mat
             raise UnsureError
         first = first or cells
         if (cells.rows, cells.columns) != (first.rows, first.columns):
+            evaluation.converted = True
             return None
         meeting &= matches(cells, criterion(evaluation.scalar(condition)))
+    evaluation.converted = True
     return None if first is None else (first, meeting)
+
+
+def _added_up(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
+    """The same for formulas in a row, which often add up different columns by equal criteria."""
+    return evaluation.repeated(tuple(pairs), lambda: _all_matching(evaluation, pairs))
 
 
 def _countif(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -453,7 +451,7 @@ def _by_one(total: _Sum) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not 2 <= len(arguments) <= 3:
             raise UnsureError
-        counted = _all_matching(evaluation, arguments[:2])
+        counted = _added_up(evaluation, arguments[:2])
         if counted is None:
             raise UnsureError
         cells, meeting = counted
@@ -480,7 +478,7 @@ def _by_several(total: _Sum) -> Function:
         if len(arguments) < 3:
             raise UnsureError
         cells = _searched(evaluation, arguments[0])
-        counted = _all_matching(evaluation, arguments[1:])
+        counted = _added_up(evaluation, arguments[1:])
         if counted is None or (cells.rows, cells.columns) != (counted[0].rows, counted[0].columns):
             evaluation.converted = True
             return VALUE

@@ -14,9 +14,11 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard, cast
+from typing import NamedTuple, Protocol, TypeGuard, TypeVar, cast
 
+from judge.formulas.references import Reference
 from judge.recalc.functions.conversions import UnsureError, number_text, text_number
+from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
 
 Scalar = float | int | bool | str | ErrorValue | None
@@ -278,6 +280,98 @@ class Cells:
 
 
 Place = tuple[int, int]
+
+
+_Result = TypeVar("_Result")
+
+
+class Values(Protocol):
+    """Provides the values of cells."""
+
+    @property
+    def charset(self) -> str:
+        """Python's name of the character set that CHAR and CODE use."""
+        ...
+
+    @property
+    def date_1904(self) -> bool:
+        """Whether the workbook counts days from 1904."""
+        ...
+
+    @property
+    def region(self) -> Region:
+        """How dates in text are read, and names of months and days are written."""
+        ...
+
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """A computed array; it is computed once for all formulas of a sheet that contain it.
+
+        Args:
+            key: identifies the array among the arrays of the sheet.
+            compute: computes the array, and whether it depends on a conversion.
+
+        Raises:
+            UnsureError: the array cannot be computed.
+        """
+        ...
+
+    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """The result for a part of a formula, computed again only if the one before was another.
+
+        Args:
+            part: identifies the part among those of the sheet that may be repeated.
+            compute: computes the result.
+
+        Raises:
+            UnsureError: the part cannot be computed.
+        """
+        ...
+
+    def value(self, reference: Reference) -> Scalar:
+        """The value of one cell; raises UnsureError if the value is not known."""
+        ...
+
+    def formula(self, reference: Reference) -> str | None:
+        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
+
+        Raises:
+            UnsureError: it is not known how Excel shows the formula.
+        """
+        ...
+
+    def cells(self, reference: Reference) -> Cells:
+        """The values of a rectangle for a function that reads all of them.
+
+        Raises:
+            UnsureError: a value is not known, or functions have read too many cells.
+        """
+        ...
+
+    def searched(self, reference: Reference) -> Cells:
+        """The values of a rectangle to which criteria are applied; raises like :meth:`cells`."""
+        ...
+
+    def spend(self, cells: int) -> None:
+        """Counts the values of computed arrays; raises UnsureError beyond a limit."""
+        ...
+
+    def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
+        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
+
+        Raises:
+            UnsureError: the file does not say whether a filter hides them.
+        """
+        ...
+
+    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
+        """Row and column, from 0, of cells with SUBTOTAL or AGGREGATE -> which of these.
+
+        Raises:
+            UnsureError: one of these calls is only a part of a formula.
+        """
+        ...
 
 
 @dataclass(slots=True)

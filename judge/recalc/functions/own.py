@@ -117,17 +117,16 @@ class OwnValues:
         self._taken = taken or {}
         self._regional = regional
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
-        self._arrays: dict[CellRef, _Kept] = {}
+        self._arrays: dict[CellRef, _Array] = {}
         self._areas: dict[CellRange, Cells | None] = {}
         self._depth = 0
         self._read_formulas = False
         """Whether the formula that is computed has read the value of a formula, so far."""
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
-        self._kept_arrays: dict[Hashable, _Kept] = {}
+        self._kept_arrays: dict[Hashable, _Array] = {}
         self._kept_values = 0
-        self._last: tuple[Hashable, object, bool] | None = None
-        """The last repeated part, its result, and whether it depends on formulas."""
+        self._repeated: dict[Hashable, _Kept[object]] = {}
         self.date_1904 = workbook.date_1904
         self.region = contents.region
         self.charset = "mac_roman" if on_mac else "cp1252"
@@ -240,11 +239,6 @@ class OwnValues:
 
         Formulas of the same form that read equal values have the same result.
 
-        Args:
-            home: the sheet of the formula.
-            form: its form.
-            named: the rectangles that it names.
-
         Returns:
             The result; None if the formula is another one, or reads a value that is not known yet.
 
@@ -297,24 +291,24 @@ class OwnValues:
         return widened(cells, ref.row - cell.row, ref.column - cell.column), converted
 
     def _once(
-        self, kept: dict[_Key, _Kept], key: _Key, compute: Callable[[], tuple[Cells, bool]]
-    ) -> tuple[Cells, bool]:
-        """Computes an array, or returns it if it was computed before."""
+        self, kept: dict[_Key, _Kept[_Result]], key: _Key, compute: Callable[[], _Result]
+    ) -> _Result:
+        """Computes a part of formulas, or returns it if it was computed before."""
         if key not in kept:
             kept[key] = None, True  # while it is computed
             before, self._read_formulas = self._read_formulas, False
-            array = None
+            result = None
             try:
                 with contextlib.suppress(UnsureError):
-                    array = compute()
+                    result = compute()
             finally:
-                kept[key] = array, self._read_formulas
+                kept[key] = result, self._read_formulas
                 self._read_formulas = before
-        array, read_formulas = kept[key]
+        found, read_formulas = kept[key]
         self._read_formulas = self._read_formulas or read_formulas
-        if array is None:
+        if found is None:
             raise UnsureError
-        return array
+        return found
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if the value is not known."""
@@ -370,18 +364,13 @@ class OwnValues:
 
     def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
         """What several formulas in a row have in common; see :meth:`.scalars.Values.repeated`."""
-        if self._last is None or self._last[0] != part:
-            self._last = None
-            before, self._read_formulas = self._read_formulas, False
-            try:
-                result = compute()
-                self._last = part, result, self._read_formulas
-            finally:
-                self._read_formulas = self._read_formulas or before
-            return result
-        _, kept, read_formulas = self._last
-        self._read_formulas = self._read_formulas or read_formulas
-        return cast("_Result", kept)
+        if part not in self._repeated:
+            self._repeated.clear()
+        try:
+            return self._once(cast("dict[Hashable, _Kept[_Result]]", self._repeated), part, compute)
+        except UnsureError:
+            self._repeated.clear()  # it may be known in a formula that is nested less deeply
+            raise
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
@@ -500,7 +489,10 @@ several times as long as finding it here."""
 _Key = TypeVar("_Key", bound=Hashable)
 _Result = TypeVar("_Result")
 
-_Kept = tuple[tuple[Cells, bool] | None, bool]
+_Kept = tuple[_Result | None, bool]
+"""A result, and whether it depends on formulas."""
+
+_Array = _Kept[tuple[Cells, bool]]
 """An array, whether it depends on a conversion, and whether it depends on formulas."""
 
 
@@ -687,27 +679,6 @@ def values_of_all(
         if contents.budget.is_spent:
             return {}
     return values
-
-
-def own_values(
-    contents: Contents,
-    cells: Mapping[CellRef, Cell],
-    taken: Mapping[CellRef, CellValue] | None = None,
-    *,
-    suspects: Callable[[CellRef], bool] = lambda _: False,
-) -> dict[CellRef, CellValue]:
-    """Computes all cells whose values depend on a conversion, without any engine.
-
-    Args:
-        contents: the workbook.
-        cells: formula cells.
-        taken: formula cell -> the value that is already known, such as an engine's.
-        suspects: whether cells are tried even if none of their functions converts anything.
-
-    Returns:
-        Cell -> value, dates and times as serial numbers.
-    """
-    return converted_values(OwnValues(contents, taken), cells, suspects)
 
 
 def converted_values(

@@ -14,7 +14,7 @@ import operator as operators
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 from judge.formulas.functions import PREFIX
 from judge.formulas.references import Reference
@@ -38,104 +38,20 @@ from judge.recalc.functions.conversions import (
     round_half_up,
     text_number,
 )
-from judge.recalc.functions.criteria import NUMBER_TYPES, Cells, Scalar, is_number, text_order
+from judge.recalc.functions.criteria import (
+    NUMBER_TYPES,
+    Cells,
+    Scalar,
+    Values,
+    is_number,
+    text_order,
+)
 from judge.recalc.functions.refusals import OF_TEXT, REFUSALS, REFUSING_ERRORS
-from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
-
-MAX_TEXT_CHARS = 32_767
-
 
 _Result = TypeVar("_Result")
 
-
-class Values(Protocol):
-    """Provides the values of cells."""
-
-    @property
-    def charset(self) -> str:
-        """Python's name of the character set that CHAR and CODE use."""
-        ...
-
-    @property
-    def date_1904(self) -> bool:
-        """Whether the workbook counts days from 1904."""
-        ...
-
-    @property
-    def region(self) -> Region:
-        """How dates in text are read, and names of months and days are written."""
-        ...
-
-    def kept_array(
-        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
-    ) -> tuple[Cells, bool]:
-        """A computed array; it is computed once for all formulas of a sheet that contain it.
-
-        Args:
-            key: identifies the array among the arrays of the sheet.
-            compute: computes the array, and whether it depends on a conversion.
-
-        Raises:
-            UnsureError: the array cannot be computed.
-        """
-        ...
-
-    def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
-        """The result for a part of a formula, computed again only if the one before was another.
-
-        Args:
-            part: identifies the part among those of the sheet that may be repeated.
-            compute: computes the result.
-
-        Raises:
-            UnsureError: the part cannot be computed.
-        """
-        ...
-
-    def value(self, reference: Reference) -> Scalar:
-        """The value of one cell; raises UnsureError if the value is not known."""
-        ...
-
-    def formula(self, reference: Reference) -> str | None:
-        """The formula of the first cell of a rectangle, as Excel shows it; None if it has none.
-
-        Raises:
-            UnsureError: it is not known how Excel shows the formula.
-        """
-        ...
-
-    def cells(self, reference: Reference) -> Cells:
-        """The values of a rectangle for a function that reads all of them.
-
-        Raises:
-            UnsureError: a value is not known, or functions have read too many cells.
-        """
-        ...
-
-    def searched(self, reference: Reference) -> Cells:
-        """The values of a rectangle to which criteria are applied; raises like :meth:`cells`."""
-        ...
-
-    def spend(self, cells: int) -> None:
-        """Counts the values of computed arrays; raises UnsureError beyond a limit."""
-        ...
-
-    def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
-        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
-
-        Raises:
-            UnsureError: the file does not say whether a filter hides them.
-        """
-        ...
-
-    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
-        """Row and column, from 0, of cells with SUBTOTAL or AGGREGATE -> which of these.
-
-        Raises:
-            UnsureError: one of these calls is only a part of a formula.
-        """
-        ...
+MAX_TEXT_CHARS = 32_767
 
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -183,24 +99,29 @@ class Evaluation:
         """
         if self._names:
             return compute()  # it may depend on a name
-
-        def computed() -> tuple[Cells, bool]:
-            before, self.converted = self.converted, False
-            try:
-                return compute(), self.converted
-            finally:
-                self.converted = self.converted or before
-
-        key = node, self.spreads, self.of_arrays
-        cells, converted = self.values.kept_array(key, computed)
+        cells, converted = self.values.kept_array(self._key(node), lambda: self._tracked(compute))
         self.converted = self.converted or converted
         return cells
 
     def repeated(self, nodes: tuple[Node, ...], compute: Callable[[], _Result]) -> _Result:
         """The result for some arguments, which the next formula may have as well."""
         if self._names:
-            return compute()  # it may depend on a name
-        return self.values.repeated((nodes, self.spreads, self.of_arrays), compute)
+            return compute()
+        result, converted = self.values.repeated(self._key(nodes), lambda: self._tracked(compute))
+        self.converted = self.converted or converted
+        return result
+
+    def _key(self, part: Hashable) -> Hashable:
+        """Everything that the value of a part of a formula depends on, except for cells."""
+        return part, self.spreads, self.of_arrays
+
+    def _tracked(self, compute: Callable[[], _Result]) -> tuple[_Result, bool]:
+        """A result, and whether it depends on a conversion."""
+        before, self.converted = self.converted, False
+        try:
+            return compute(), self.converted
+        finally:
+            self.converted = self.converted or before
 
     @contextlib.contextmanager
     def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:

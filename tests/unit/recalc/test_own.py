@@ -17,6 +17,7 @@ from judge.core.submission import Origin
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.functions import contents, tried
 from judge.recalc.functions.conversions import UnsureError
+from judge.recalc.functions.criteria import Cells, Criterion, Matches, matches
 from judge.recalc.functions.own import OwnValues
 from judge.recalc.functions.scalars import Evaluation
 from judge.recalc.policy import Recalculator
@@ -235,6 +236,25 @@ def test_formulas_of_one_form_that_read_equal_values_are_computed_once(
     values = own_values_of({**formulas, **data})
     assert values == {1: "one", 2: "TRUE", 3: "one", 4: "x", 5: "one"}
     assert len(computations) == 4
+
+
+def test_equal_criteria_of_formulas_in_a_row_are_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[Criterion] = []
+
+    def counted(cells: Cells, wanted: Criterion) -> Matches:
+        met.append(wanted)
+        return matches(cells, wanted)
+
+    monkeypatch.setattr("judge.recalc.functions.counting.matches", counted)
+    sums = {
+        "A1": '=SUMIFS(C1:C3,B1:B3,">"&E1)',
+        "A2": '=SUMIFS(D1:D3,B1:B3,">"&E1)',
+        "A3": '=SUMIFS(D1:D3,B1:B3,">"&E2)',
+        "A4": '=SUMIFS(C1:C3,B1:B3,">"&E1)',
+    }
+    data = {"B1": 1, "B2": 2, "B3": 3, "C2": 10, "C3": 20, "D2": 1, "D3": 2, "E1": 1, "E2": 2}
+    assert own_values_of({**sums, **data}) == {1: 30, 2: 3, 3: 2, 4: 30}
+    assert [wanted.operand for wanted in met] == [1, 2, 1]
 
 
 def test_a_formula_does_not_depend_on_cells_that_it_does_not_choose() -> None:
