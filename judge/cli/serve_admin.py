@@ -540,8 +540,7 @@ def restore(file: Path, data: Path, database: str | None) -> None:
 def migrate(back: bool, data: Path, database: str | None) -> None:
     """Bring the database to the schema of this version, or one step back."""
     _check_begun(StorageOptions(data=data, database=database))
-    folder = DataFolder(data.expanduser())
-    opened = Database(database or sqlite_url(folder.database))
+    opened = Database(database or sqlite_url(DataFolder(data.expanduser()).database))
     if back:
         opened.step_back()
     else:
