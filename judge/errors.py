@@ -144,6 +144,18 @@ BROKEN_PIPE_EXIT_CODE = 141
 (128 + SIGPIPE, as for any program that SIGPIPE ends)."""
 
 
+def how_to_install(extra: str) -> str:
+    """Returns the hint of an error about packages that an extra installs.
+
+    Args:
+        extra: the name of the extra in ``pyproject.toml``.
+    """
+    return (
+        f'pip install "WHEEL[{extra}]", where WHEEL is the path of the wheel that judge was '
+        "installed from (docs/index.md, Installation)"
+    )
+
+
 _MAX_KNOWN = 10_000
 
 

@@ -453,20 +453,33 @@ class _Server(uvicorn.Server):
         )
         self._page = page
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serves until SIGINT, SIGTERM or SIGHUP; at the end, restores the former handlers.
+
+        uvicorn takes the signals only once its event loop runs. Until then, the handlers of the
+        command would raise an exception within the code of the loop, which prints some of these
+        exceptions with a traceback. So they are taken before the loop is made.
+        """
+        with super().capture_signals(), self._capturing_hangup():
+            super().run(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handles SIGHUP like SIGINT and SIGTERM; at the end, restores the former handlers."""
-        with super().capture_signals():
-            takes = (
-                threading.current_thread() is threading.main_thread()
-                and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
-            )
-            before = signal.signal(signal.SIGHUP, self.handle_exit) if takes else None
-            try:
-                yield
-            finally:
-                if takes:
-                    signal.signal(signal.SIGHUP, before)
+        """Captures nothing: :meth:`run` has captured them."""
+        yield
+
+    @contextlib.contextmanager
+    def _capturing_hangup(self) -> Iterator[None]:
+        takes = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+        )
+        before = signal.signal(signal.SIGHUP, self.handle_exit) if takes else None
+        try:
+            yield
+        finally:
+            if takes:
+                signal.signal(signal.SIGHUP, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Starts the shutdown."""

@@ -24,7 +24,7 @@ from judge.console import visible
 from judge.errors import StoreError, UsageError
 from judge.files.documents import dump_json, json_type, read_regular, utc_now
 from judge.files.json_lines import LineAppender, read_json_lines
-from judge.files.writing import take_lock, write_whole
+from judge.files.writing import naming_what_is_written, take_lock, write_whole
 from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -368,10 +368,11 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    with _named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(LineAppender(path, mode=_MODE, durable=True)) as appender:
-            appender.append(dump_json(record).encode())
+    with (
+        _in_its_folder(path),
+        contextlib.closing(LineAppender(path, mode=_MODE, durable=True)) as appender,
+    ):
+        appender.append(dump_json(record).encode())
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -389,8 +390,7 @@ def write_file(path: Path, data: bytes) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    with _named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _in_its_folder(path):
         write_whole(path, data, mode=_MODE, durable=True)
 
 
@@ -403,20 +403,24 @@ def locked(path: Path) -> Iterator[None]:
     Raises:
         StoreError: the lock file cannot be written.
     """
-    with _named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _in_its_folder(path):
         lock = take_lock(path, wait=True)
     with lock:
         yield
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Turns a fault in a file into an error that names the file."""
+def _in_its_folder(path: Path) -> Iterator[None]:
+    """Makes the folder of a file that is about to be written; faults name the file."""
     try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}") from error
+        with naming_what_is_written(path, StoreError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield
+    except FileExistsError as error:
+        raise StoreError(
+            f"{path}: cannot be written: {path.parent} is not a folder",
+            hint="Move it away, or name another place.",
+        ) from error
 
 
 FOLDER = "annotations"

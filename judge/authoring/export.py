@@ -25,7 +25,7 @@ from urllib.parse import quote
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.kinds import DraftTask, State
 from judge.core.task import CaseInput, Task, TaskQuestion
-from judge.errors import SuiteError, UsageError
+from judge.errors import SuiteError, UsageError, how_to_install
 from judge.files.documents import dump_json
 from judge.files.writing import folder_beside, naming_what_is_written
 from judge.suites import Suite, load_suite
@@ -295,7 +295,7 @@ def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
     if find_spec("pyarrow") is None:
         raise UsageError(
             "the index of a dataset card is written with pyarrow, which is not installed",
-            hint="pip install 'sheetjudge[parquet]'",
+            hint=how_to_install("parquet"),
         )
     questions = [task.question for task in suite.tasks if task.excluded is None]
     groups = {task.id: dict(task.groups) for task in suite.tasks}

@@ -16,8 +16,7 @@ from judge.api.rejudging import renew_report, stored_outputs
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import by_option, json_option, option, who
 from judge.errors import SuiteError, UsageError
-from judge.files.documents import dump_json, read_json, utc_now
-from judge.files.writing import write_whole
+from judge.files.documents import utc_now
 from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.store import MARKS_FILE, RunDirectory
 from judge.report.checklists import marks_lines
@@ -29,7 +28,7 @@ from judge.report.marks import (
     marks_of_published,
     marks_of_sheet,
     open_items,
-    sheet_of,
+    write_item_sheet,
 )
 
 if TYPE_CHECKING:
@@ -186,8 +185,12 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
     """Write a sheet of the items of RUN that people judge: fill in each score, from 0 to 1."""
     loaded, _ = _opened(run)
     items = [*open_items(loaded, "human"), *(open_items(loaded, "llm") if all_items else ())]
-    write_whole(out, f"{dump_json(sheet_of(items), indent=2)}\n".encode())
-    click.echo(f"{out}: {len(items)} items; fill in score, then judge checklist take")
+    if not items:
+        also = "" if all_items else "; --all includes those that a model judges"
+        click.echo(f"no item of {run} waits for a person{also}")
+        return
+    write_item_sheet(out, items)
+    click.echo(f"{out}: {len(items)} items; fill in score, then judge checklist take {run} {out}")
 
 
 @checklist.command(
@@ -198,7 +201,7 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
     ),
 )
 @click.argument("run", type=_RUN)
-@click.argument("marks", type=click.Path(path_type=Path))
+@click.argument("marks", type=click.Path(exists=True, path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
     """Take the scores of a sheet into RUN; several raters may fill in a sheet each.
@@ -213,11 +216,15 @@ def take(run: Path, marks: Path, by: str | None) -> None:
             click.echo(f"note: {note}", err=True)
     else:
         items = list(every_item(loaded))
-        taken = marks_of_sheet(read_json(marks, UsageError), items, who(by), utc_now())
+        taken = marks_of_sheet(marks, items, who(by), utc_now())
     for mark in taken:
         store.append(MARKS_FILE, mark)
     raters = dict.fromkeys(mark["by"] for mark in taken)
-    click.echo(f"{len(taken)} marks by {', '.join(raters) or 'nobody'}")
+    click.echo(
+        f"{len(taken)} marks by {', '.join(raters)}"
+        if taken
+        else f"no mark was taken: {marks} has no score"
+    )
     _renew(loaded, store)
 
 

@@ -491,8 +491,9 @@ def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
         raise UsageError(f"{source}: {error.message}", hint=error.hint) from error
     for name, text in files.items():
         path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
+        with naming_what_is_written(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text.encode())
     click.echo(f"{target}: {len(files)} files, {len(options['items'])} items")
 
 
@@ -528,5 +529,6 @@ def import_rewardkit(folder: Path, out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    write_whole(out, text.encode())
+    with naming_what_is_written(out):
+        write_whole(out, text.encode())
     click.echo(f"{out}: {len(read.options['items'])} items")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=HelpCommand, examples=("desktop 4001 --dataset sample-desktop --out results/me",)
+    cls=HelpCommand, examples=("desktop profit --dataset sample-desktop --out results/me",)
 )
 @click.argument("task")
 @option(

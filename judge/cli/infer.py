@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -134,7 +135,11 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
             click.echo(f"note: {nearest.removeprefix('. ')}", err=True)
     scorer = _scorer(planned) if score else None
     try:
-        with InferenceProgress(quiet=quiet) as progress:
+        # A batch takes hours, and the server reports how far it is.
+        silent_s = None if quiet or options.batch else _SILENT_S
+        with InferenceProgress(
+            quiet=quiet, silent_s=silent_s, timeout_s=options.timeout
+        ) as progress:
             summary = run_until_signal(
                 api.ask(
                     planned,
@@ -335,15 +340,28 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
     click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)
 
 
+_SILENT_S = 30.0
+"""How long no task may finish until a line says that the command is waiting."""
+
+
 class InferenceProgress:
     """Shows progress: a live line on a terminal, otherwise a new line every few seconds.
 
     Args:
         quiet: show nothing.
+        silent_s: how long no task may finish until a line says so; it is repeated as often. None
+            for never.
+        timeout_s: when a reply is given up, which that line says.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, silent_s: float | None, timeout_s: float) -> None:
         self._quiet = quiet
+        self._silent_s = silent_s
+        self._timeout_s = timeout_s
+        self._heard_s = time.monotonic()
+        self._tasks = "no task has finished"
+        self._ended = threading.Event()
+        self._watch: threading.Thread | None = None
         self._live = not quiet and sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None
@@ -361,14 +379,43 @@ class InferenceProgress:
             self._bar = Progress(*columns, console=make_console(err=True), transient=True)
             self._task = self._bar.add_task("asking", total=None)
             self._bar.start()
+        if self._silent_s is not None:
+            self._watch = threading.Thread(
+                target=self._report_silence, args=(self._silent_s,), daemon=True
+            )
+            self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._watch is not None:
+            self._watch.join()
         if self._bar is not None:
             self._bar.stop()
 
+    def _report_silence(self, silent_s: float) -> None:
+        """Prints a line whenever no task has finished for so many seconds; runs in a thread."""
+        said_s = self._heard_s
+        while True:
+            due_s = max(self._heard_s, said_s) + silent_s
+            if self._ended.wait(max(due_s - time.monotonic(), 0)):
+                return
+            if max(self._heard_s, said_s) + silent_s > due_s:
+                continue  # a task has finished meanwhile
+            said_s = time.monotonic()
+            line = (
+                f"{self._tasks}; waiting for replies for {_span_of(said_s - self._heard_s)} "
+                f"(--timeout gives up a reply after {_span_of(self._timeout_s)})"
+            )
+            if self._bar is not None:
+                self._bar.update(self._task, description=line)
+            else:
+                click.echo(line, err=True)
+
     def __call__(self, event: InferenceEvent) -> None:
         """Counts a finished task and shows the progress."""
+        self._heard_s = time.monotonic()
+        self._tasks = f"{event.done}/{event.total} tasks"
         self._counts[event.state] += 1
         self._asked += not event.reused
         line = self._line(event)

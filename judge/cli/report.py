@@ -23,8 +23,6 @@ from judge.cli.output import print_table, table, write_file, write_text
 from judge.console import counted, make_console, styled
 from judge.core.statistics import SEED
 from judge.errors import UsageError
-from judge.files.documents import dump_json
-from judge.files.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -255,10 +253,10 @@ def audit(
 
 def _draw_items(run: Path, size: int, seed: int, out: Path) -> None:
     from judge.report.load import load_run  # noqa: PLC0415  for a quick --help
-    from judge.report.marks import draw_items, sheet_of  # noqa: PLC0415
+    from judge.report.marks import draw_items, write_item_sheet  # noqa: PLC0415
 
     drawn = draw_items(load_run(run), size, seed)
-    write_whole(out, f"{dump_json(sheet_of(drawn), indent=2)}\n".encode())
+    write_item_sheet(out, drawn)
     click.echo(f"{out}: {len(drawn)} items, seed {seed}")
     click.echo(f"fill in score (0 to 1), then: judge checklist take {run} {out} --by NAME")
 

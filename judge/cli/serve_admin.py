@@ -38,6 +38,7 @@ from judge.serve.catalog import (
     add_phase,
     add_revision,
     check_suite,
+    check_time,
     name_role,
     set_phase_state,
     set_reviewers,
@@ -81,14 +82,35 @@ _PHASE_TIMES = together(
 
 
 @contextlib.contextmanager
-def server_of(options: dict[str, Any]) -> Iterator[Server]:
-    """Removes the options that name a server from ``options``, and opens that server."""
+def server_of(options: dict[str, Any], *, begins: bool = False) -> Iterator[Server]:
+    """Removes the options that name a server from ``options``, and opens that server.
+
+    Args:
+        options: the options of a command.
+        begins: whether the command makes a data folder that does not exist.
+
+    Raises:
+        UsageError: there is no such server.
+    """
     place = StorageOptions(data=options.pop("data"), database=options.pop("database"))
+    if not begins:
+        _check_begun(place)
     try:
         with opened(place) as opening:
             yield opening.server
     except UnicodeEncodeError as error:
         raise UsageError("a name has characters that cannot be stored") from error
+
+
+def _check_begun(place: StorageOptions) -> None:
+    """Checks that the data of a server exist, so that a wrong --data makes no second server."""
+    folder = DataFolder(place.data.expanduser())
+    if place.database is None and not folder.database.is_file():
+        raise UsageError(
+            f"{folder.path}: holds no data of a server: there is no {folder.database.name}",
+            hint="Give --data or --database; `judge serve`, `account add` and `suite add` make a "
+            "new data folder.",
+        )
 
 
 def acting() -> Actor:
@@ -118,7 +140,10 @@ def account_add(
     name: str, kind: str, roles: tuple[str, ...], members: tuple[str, ...], **options: Any
 ) -> None:
     """Make an account."""
-    with server_of(options) as server, server.database.writing(acting()) as transaction:
+    with (
+        server_of(options, begins=True) as server,
+        server.database.writing(acting()) as transaction,
+    ):
         account_id = create_account(
             transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
         )
@@ -224,7 +249,7 @@ def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
 
     The files are copied into the data folder, and never changed there.
     """
-    with server_of(options) as server:
+    with server_of(options, begins=True) as server:
         corrections = options.pop("corrections")
         hidden = check_suite(source, corrections, options.pop("hidden"), verify=not unchecked)
         levels = dict(_pair(text) for text in options.pop("level"))
@@ -514,10 +539,8 @@ def restore(file: Path, data: Path, database: str | None) -> None:
 @_PLACE
 def migrate(back: bool, data: Path, database: str | None) -> None:
     """Bring the database to the schema of this version, or one step back."""
-    folder = DataFolder(data.expanduser())
-    if database is None and not folder.database.is_file():
-        raise UsageError(f"{folder.database}: no such file", hint="Give --data or --database.")
-    opened = Database(database or sqlite_url(folder.database))
+    _check_begun(StorageOptions(data=data, database=database))
+    opened = Database(database or sqlite_url(DataFolder(data.expanduser()).database))
     if back:
         opened.step_back()
     else:
@@ -540,6 +563,8 @@ def migrate(back: bool, data: Path, database: str | None) -> None:
 @_PLACE
 def log(since: str | None, kind: str | None, as_json: bool, **options: Any) -> None:
     """Print the audit log: who did what, from where."""
+    if since is not None:
+        check_time(since, or_day=True)
     with server_of(options) as server:
         start = since or f"{dt.datetime.now(dt.UTC) - dt.timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
         for entry in log_entries(server.database, start, kind):
@@ -588,6 +613,7 @@ def keys_rotate(**options: Any) -> None:
 @_PLACE
 def keys_revoke(key: str, since: str, **options: Any) -> None:
     """Declare KEY untrusted from a given time on."""
+    check_time(since)
     with server_of(options) as server:
         _, signing = _signing(server)
         signing.revoke(key, since)

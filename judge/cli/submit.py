@@ -18,7 +18,7 @@ from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option
 from judge.console import visible
 from judge.core.option import Section
-from judge.errors import IncompleteRunError, JudgeError, UsageError
+from judge.errors import IncompleteRunError, JudgeError, UsageError, how_to_install
 
 if TYPE_CHECKING:
     from judge.serve.boards.results import Verification
@@ -235,7 +235,7 @@ def _verified(
     except ModuleNotFoundError as error:
         raise UsageError(
             f"signatures need a package that is missing ({error.name})",
-            hint="pip install 'sheetjudge[serve]'",
+            hint=how_to_install("serve"),
         ) from error
     return verified(file, keys=keys, dataset=dataset, corrections=corrections, outputs=outputs)
 

@@ -17,6 +17,7 @@ from judge import api
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import json_option, option, sandbox_option
 from judge.console import visible
+from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, UsageError
 
 _SHOWN_CHARS = 120
@@ -104,12 +105,15 @@ def mcp(folder: Path, read_only: bool, names: str | None, sandbox: str) -> None:
 
         tools = api.WorkbookTools(api.ToolFolder(folder, read_only=read_only), calculator).tools()
         if names is not None:
-            chosen = [name.strip() for name in names.split(",")]
+            chosen = split_ids([names])
+            if not chosen:
+                raise UsageError("--tools names no tool", hint="Leave it out for all tools.")
             offered = {tool.name for tool in tools}
             for name in chosen:
                 if name not in offered:
                     raise UsageError(
-                        f"there is no tool {name!r}", hint=f"Tools: {', '.join(sorted(offered))}."
+                        f"--tools: there is no tool {name!r}",
+                        hint=f"Tools: {', '.join(sorted(offered))}.",
                     )
             tools = tuple(tool for tool in tools if tool.name in chosen)
         outgoing = sys.stdout.buffer

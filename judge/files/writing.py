@@ -55,7 +55,11 @@ def writing_whole(
 
     Arguments and errors are those of :func:`write_whole`; if the block raises, the file is dropped.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
+    except OSError as error:
+        error.filename = str(path)  # the user knows this name
+        raise
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w+b") as file:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import UsageError
+from judge.errors import UsageError, how_to_install
 from judge.files.documents import MIB, read_text
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _check_installed() -> None:
     except ImportError as error:
         raise UsageError(
             f"--documents needs libraries that are not installed: {error}",
-            hint="pip install 'sheetjudge[documents]'",
+            hint=how_to_install("documents"),
         ) from error
 
 

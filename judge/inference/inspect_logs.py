@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from judge.core.conversation import Content, Part
 from judge.core.submission import Submission
-from judge.errors import JudgeError, SubmissionError, UsageError
+from judge.errors import JudgeError, SubmissionError, UsageError, how_to_install
 from judge.files.documents import (
     MIB,
     MalformedError,
@@ -182,7 +182,7 @@ def check_installed() -> None:
     except ImportError as error:
         raise UsageError(
             f"Inspect logs are read with inspect_ai, which is not installed: {error}",
-            hint="pip install 'sheetjudge[inspect]'",
+            hint=how_to_install("inspect"),
         ) from error
 
 

@@ -10,11 +10,11 @@ from typing import BinaryIO, NotRequired, TypedDict
 
 from judge.closable import Closable
 from judge.core.submission import Origin
-from judge.errors import JudgeError, PositionError, UsageError, WorkbookError
+from judge.errors import JudgeError, PositionError, UsageError
 from judge.files.documents import MalformedError, as_object, dump_json, parse_json
 from judge.files.documents import written as written_text
 from judge.files.forms import checked
-from judge.files.writing import write_whole
+from judge.files.writing import naming_what_is_written, write_whole
 from judge.recalc.explaining import Explanation, address, explanation_as_json, plain_value
 from judge.recalc.policy import DEFAULT_TIMEOUT_S
 from judge.recalc.rewrite import with_values
@@ -102,9 +102,10 @@ class Recalculating(Closable):
             output: where to write a copy whose formula cells hold the computed values.
 
         Raises:
-            WorkbookError: the workbook cannot be read, or the copy cannot be written.
+            WorkbookError: the workbook cannot be read.
             PositionError: nothing in the workbook fits ``at``.
             RecalcError: an engine cannot be started.
+            JudgeError: the copy cannot be written.
         """
         workbook = _opened(path)
         ranges, notes = ranges_of(workbook, at)
@@ -182,13 +183,11 @@ def write_copy(workbook: Workbook, computed: ComputedValues, output: Path) -> No
     """Writes a copy of a workbook with the computed values, completely or not at all.
 
     Raises:
-        WorkbookError: the copy cannot be written.
+        JudgeError: the copy cannot be written.
     """
     data = with_values(workbook.data, computed.values, date_1904=workbook.facts.date_1904)
-    try:
+    with naming_what_is_written(output):
         write_whole(output, data)
-    except OSError as error:
-        raise WorkbookError(f"{output}: {error.strerror or error}") from error
 
 
 MAX_LINE_BYTES = 64 * 1024

@@ -15,7 +15,8 @@ from typing import Any
 from judge.core.records.cases import ItemRecord
 from judge.core.task import Task
 from judge.errors import UsageError
-from judge.files.documents import read_json
+from judge.files.documents import dump_json, read_json
+from judge.files.writing import naming_what_is_written, write_new
 from judge.grading.marks import ItemKey, MarkedPoints, MarkRecord
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.suites.checklists import RUBRIC
@@ -126,9 +127,14 @@ def fields_of(task: Task | None, item_id: str) -> Mapping[str, Any]:
 # -- sheets for people -----------------------------------------------------------------------------
 
 
-def sheet_of(items: Sequence[OpenItem]) -> list[Mapping[str, object]]:
-    """A document that a person fills in: the field ``score`` of each item, from 0 to 1."""
-    return [
+def write_item_sheet(path: Path, items: Sequence[OpenItem]) -> None:
+    """Writes a sheet that a person fills in: the field ``score`` of each item, from 0 to 1.
+
+    Raises:
+        UsageError: the file exists; it may be filled in.
+        JudgeError: it cannot be written.
+    """
+    rows = [
         {
             "task": item.submission.task_id,
             "sample": item.submission.sample,
@@ -142,18 +148,26 @@ def sheet_of(items: Sequence[OpenItem]) -> list[Mapping[str, object]]:
         }
         for item in items
     ]
+    try:
+        with naming_what_is_written(path):
+            write_new(path, f"{dump_json(rows, indent=2)}\n".encode())
+    except FileExistsError as error:
+        raise UsageError(
+            f"{path} already exists, and may hold scores",
+            hint="Read it with `judge checklist take`, move it away, or give another --out.",
+        ) from error
 
 
-def marks_of_sheet(
-    document: object, items: Sequence[OpenItem], by: str, at: str
-) -> list[MarkRecord]:
+def marks_of_sheet(path: Path, items: Sequence[OpenItem], by: str, at: str) -> list[MarkRecord]:
     """The marks of a sheet that was filled in; items without a score are left out.
 
     Raises:
-        UsageError: it is not such a sheet, or an item is not in this run or has another output now.
+        UsageError: it cannot be read or is not such a sheet, or an item is not in this run or has
+            another output now.
     """
+    document = read_json(path, UsageError)
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
-        raise UsageError("the sheet is not a list of items, as `judge checklist sheet` writes it")
+        raise UsageError(f"{path}: is not a list of items, as `judge checklist sheet` writes it")
     by_key = {item.key: item for item in items}
     marks = []
     for number, row in enumerate(document, start=1):
@@ -162,12 +176,15 @@ def marks_of_sheet(
         key = str(row.get("task")), row.get("sample"), row.get("case"), str(row.get("item"))
         item = by_key.get(key)
         if item is None:
-            raise UsageError(f"row {number}: this run has no item {key[3]!r} of task {key[0]!r}")
+            raise UsageError(
+                f"{path}, row {number}: this run has no item {key[3]!r} of task {key[0]!r}"
+            )
         if row.get("output_sha256") != item.output_sha256:
             raise UsageError(
-                f"row {number}: the output of task {key[0]} has changed since the sheet was written"
+                f"{path}, row {number}: the output of task {key[0]} has changed since the sheet "
+                "was written"
             )
-        score = check_score(row["score"], f"row {number}")
+        score = check_score(row["score"], f"{path}, row {number}")
         marks.append(item.mark(by, score, at, str(row.get("why") or "")[:500]))
     return marks
 

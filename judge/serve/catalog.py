@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import hashlib
 import re
 import shutil
@@ -185,6 +187,24 @@ def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dic
     return made
 
 
+def check_time(text: str, *, or_day: bool = False) -> None:
+    """Checks that ``text`` is a time in UTC, such as ``2026-01-31T23:59:59Z``.
+
+    Args:
+        text: what was given.
+        or_day: whether it may also be a day, such as ``2026-01-31``.
+
+    Raises:
+        UsageError: it is not.
+    """
+    for form in ("%Y-%m-%dT%H:%M:%SZ", *(["%Y-%m-%d"] if or_day else [])):
+        with contextlib.suppress(ValueError):
+            if dt.datetime.strptime(text, form).strftime(form) == text:  # noqa: DTZ007  UTC
+                return
+    day = ", or as 2026-01-31" if or_day else ""
+    raise UsageError(f"{text!r} is not a time", hint=f"Write it as 2026-01-31T00:00:00Z{day}.")
+
+
 def add_phase(transaction: Transaction, new: NewPhase) -> str:
     """Adds a phase.
 
@@ -200,8 +220,8 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
         raise UsageError(f"there is a phase {new.name!r} already")
     split_of(transaction.connection, suite["current_revision"], new.split)
     for time in (new.opens, new.closes):
-        if time is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) is None:
-            raise UsageError(f"{time!r} is not a time", hint="Write it as 2026-01-31T00:00:00Z.")
+        if time is not None:
+            check_time(time)
     if new.per_day < 1 or new.in_total < 1:
         raise UsageError("a phase has to accept at least one submission per day and in total")
     phase = new_id("pha")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from judge.core.option import Option, Section
-from judge.errors import UsageError
+from judge.errors import UsageError, how_to_install
 from judge.grading.options import ClusterName, InsecureCluster, SandboxName
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -25,7 +25,7 @@ def check_installed() -> None:
         if importlib.util.find_spec(package) is None:
             raise UsageError(
                 f"judge serve needs {package}, which is not installed",
-                hint="python -m pip install 'sheetjudge[serve]'",
+                hint=how_to_install("serve"),
             )
 
 

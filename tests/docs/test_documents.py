@@ -52,6 +52,22 @@ def test_every_command_is_on_its_page_and_says_what_it_does(name: str) -> None:
     assert line.endswith(".")
 
 
+def test_every_extra_is_in_the_table_and_hints_name_only_extras_that_exist() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"pandas"}  # kept for old commands, and empty
+    index = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+    table = index.split("| extra | for |")[1].split("\n\n")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines()[2:] if line]
+    assert set(re.findall("`(.+?)`", "".join(first_cells))) == extras
+    hints = {
+        extra
+        for path in (REPOSITORY / "judge").rglob("*.py")
+        for extra in re.findall(r'how_to_install\("(.+?)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert hints
+    assert hints <= extras
+
+
 def test_every_exit_code_is_described() -> None:
     section = COMMANDS_PAGE.split("## Exit codes")[1].split("\n## ")[0]
     codes = {

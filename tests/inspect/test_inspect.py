@@ -24,7 +24,7 @@ from judge.api.inferring import make_plan
 from judge.api.options import JudgingOptions
 from judge.api.planning import Resumed
 from judge.cli.main import main
-from judge.errors import SubmissionError, UsageError
+from judge.errors import SubmissionError, UsageError, how_to_install
 from judge.grading.store import RunDirectory
 from judge.inference import inspect_logs
 from judge.inference.inspect_logs import STORE_KEY, ImportedLog, import_inspect_log
@@ -483,4 +483,4 @@ def test_without_the_extra_the_message_names_it(
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(UsageError) as caught:
         imported(tmp_path / "log.eval", "sample", tmp_path / "run")
-    assert caught.value.hint == "pip install 'sheetjudge[inspect]'"
+    assert caught.value.hint == how_to_install("inspect")

@@ -29,7 +29,7 @@ from judge.compare.files.metric import (
 from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.methods import matches, ratio
 from judge.compare.sealed import SealedFiles, UnreadableFileError
-from judge.errors import RecalcError
+from judge.errors import RecalcError, how_to_install
 
 _MAX_UNEQUAL_SCORE = 1 - 1 / 32_768  # texts that differ never get the score 1
 
@@ -44,7 +44,7 @@ def _library() -> bytes:
     spec = importlib.util.find_spec("pypdf")
     if spec is None or spec.origin is None:
         raise RecalcError(
-            "PDF is read with pypdf, which is not installed", hint="pip install 'sheetjudge[pdf]'"
+            "PDF is read with pypdf, which is not installed", hint=how_to_install("pdf")
         )
     folder = Path(spec.origin).parent
     buffer = io.BytesIO()

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from judge.errors import UsageError
-from judge.files.writing import write_whole
+from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.cluster.config import CA_FILE, CERTIFICATE_FILE, KEY_FILE
 
 _SECRET, _PUBLIC = 0o600, 0o644
@@ -28,7 +28,8 @@ def make_certificates(folder: Path, days: int) -> None:
         days: how long they are valid.
 
     Raises:
-        UsageError: the folder already has certificates.
+        UsageError: the folder already has certificates, or is not a folder.
+        JudgeError: they cannot be written.
     """
     for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE):
         if (folder / name).exists():
@@ -36,14 +37,18 @@ def make_certificates(folder: Path, days: int) -> None:
                 f"{folder / name}: already exists",
                 hint="Name another folder: what runs with the old certificates still needs them.",
             )
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is not a folder", hint="Name a folder for the certificates.")
+    with naming_what_is_written(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _certificate("judge cluster authority", authority_key, None, authority_key, days)
     certificate = _certificate("judge cluster", key, authority, authority_key, days)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_whole(folder / KEY_FILE, secret, mode=_SECRET)
-    write_whole(folder / CERTIFICATE_FILE, certificate.public_bytes(Encoding.PEM), mode=_PUBLIC)
-    write_whole(folder / CA_FILE, authority.public_bytes(Encoding.PEM), mode=_PUBLIC)
+    with naming_what_is_written(folder):
+        write_whole(folder / KEY_FILE, secret, mode=_SECRET)
+        write_whole(folder / CERTIFICATE_FILE, certificate.public_bytes(Encoding.PEM), mode=_PUBLIC)
+        write_whole(folder / CA_FILE, authority.public_bytes(Encoding.PEM), mode=_PUBLIC)
 
 
 def _certificate(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
-from judge.errors import JudgeError, UsageError
+from judge.errors import JudgeError, UsageError, how_to_install
 from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.case import case_result
 from judge.grading.cluster.config import ClusterSpec
@@ -103,7 +103,7 @@ def check_installed(kind: str) -> None:
         if importlib.util.find_spec(module) is None:
             raise UsageError(
                 f"--cluster needs {module}, which is not installed",
-                hint=f"python -m pip install 'sheetjudge[{extra}]'",
+                hint=how_to_install(extra),
             )
 
 

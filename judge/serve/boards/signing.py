@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from judge.errors import StoreError
+from judge.errors import StoreError, UsageError
 from judge.files.documents import read_json
 from judge.files.writing import naming_what_is_written, take_lock, write_whole
 
@@ -114,13 +114,15 @@ class SigningKeys:
         """Revokes a key from a time on; the current key is then replaced by a new one.
 
         Raises:
-            StoreError: there is no such key.
+            UsageError: there is no such key.
         """
         with self._locked():
             keys = self._read()
             mine = [key for key in keys if key["kid"] == key_id]
             if not mine:
-                raise StoreError(f"there is no signing key {key_id!r}")
+                raise UsageError(
+                    f"there is no signing key {key_id!r}", hint="judge serve admin keys list"
+                )
             mine[0]["revoked_from"] = since
             mine[0]["valid_until"] = mine[0]["valid_until"] or since
             self._write(keys)

@@ -200,6 +200,7 @@ def dispute_page(
         steps=_steps(DisputeState(row["state"])),
         next=NEXT[DisputeState(row["state"])],
         leads_to=leads_to,
+        may_decide=_may_decide(server, page_viewer, dispute),
         boards=_boards_of(server, page_viewer, row["suite"]) if row["state"] == "corrected" else [],
     )
 
@@ -214,6 +215,18 @@ def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any
             .where(t.suite.c.name == suite, visible_to(viewer, t.board))
             .order_by(t.board.c.name),
         )
+
+
+def _may_decide(server: Server, viewer: Viewer, dispute: str) -> bool:
+    """Whether a dispute waits for a decision that the viewer may make."""
+    if not viewer.reviewed:
+        return False
+    with server.database.reading() as connection:
+        try:
+            check_reviewer(connection, viewer, group_of(connection, dispute))
+        except Problem:
+            return False
+    return True
 
 
 def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:

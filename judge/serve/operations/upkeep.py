@@ -410,6 +410,11 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
                 database = Database(str(database_url))
                 dump = str(root / _POSTGRESQL)
                 _run_postgresql("pg_restore", database.url, "--no-owner", "--exit-on-error", dump)
+    except tarfile.ReadError as error:
+        raise StoreError(
+            f"{archive}: cannot be restored: it is not a complete tar archive",
+            hint="Name a file that `judge serve admin backup` wrote.",
+        ) from error
     except (OSError, tarfile.TarError, KeyError, ValueError) as error:
         raise StoreError(f"{archive}: cannot be restored: {error}") from error
     database.migrate()

@@ -10,6 +10,7 @@ scripts: the policy allows only files from ``/static``.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import re
 from collections.abc import Mapping
@@ -167,8 +168,36 @@ async def signed_in(request: Request) -> Viewer:
     """
     session = await session_of(request)
     if session is None:
-        raise Problem("unauthorized", "Sign in with the link from your operator.")
+        raise await not_signed_in(request)
     return remember(request, session.viewer)
+
+
+async def not_signed_in(request: Request) -> Problem:
+    """The problem of a request without a session; its page shows what was typed into the form.
+
+    Raises:
+        Problem: 403 for a form that another site sent; 429.
+    """
+    server = server_of(request)
+    if request.method == "POST":
+        check_origin(request, server)
+        address = request.client.host if request.client is not None else None
+        rates_of(server).take("change", requester_key(Viewer(address=address)))
+        with contextlib.suppress(Problem):  # too long, or malformed: its page cannot show it
+            form = await read_form(request, MAX_FORM_BYTES)
+            request.state.typed = {
+                name: text
+                for name, text in form.items()
+                if isinstance(text, str) and text.strip() and name != "token"
+            }
+            await form.close()
+    if server.cookie in request.cookies:
+        return Problem(
+            "unauthorized",
+            "Your session has ended: it lasts twelve hours, and ends when you sign out. "
+            "Sign in with a new link from your operator.",
+        )
+    return Problem("unauthorized", "Sign in with the link from your operator.")
 
 
 async def posted(request: Request) -> FormData:
@@ -181,7 +210,7 @@ async def posted(request: Request) -> FormData:
     server = server_of(request)
     session = await session_of(request)
     if session is None:
-        raise Problem("unauthorized", "The session has ended: sign in again.")
+        raise await not_signed_in(request)
     check_origin(request, server)
     rates_of(server).take("change", requester_key(session.viewer))
     form = await read_form(request, MAX_FORM_BYTES)
@@ -247,15 +276,18 @@ def problem_page(request: Request, problem: Problem) -> Response:
     """A problem as a page."""
     viewer = getattr(request.state, "page_viewer", Viewer())
     headers = {**problem.headers, "Cache-Control": "no-store"}
+    # The title of the kind is about a program that calls the API.
+    title = "You are not signed in" if problem.name == "unauthorized" else problem.kind.title
     return render(
         request,
         viewer,
         "problem.html",
-        problem.kind.title,
+        title,
         status=problem.kind.status,
         headers=headers,
         problem=problem,
         instance=request.state.request_id,
+        typed=getattr(request.state, "typed", {}),
     )
 
 
@@ -304,7 +336,13 @@ def problem(request: Request, page_viewer: PageViewer, name: str) -> Response:
     if not wants_page(request):
         return PlainTextResponse(f"{kind.title} ({kind.status})\n\n{kind.explanation}\n")
     return render(
-        request, page_viewer, "problem.html", kind.title, problem=Problem(name), instance=None
+        request,
+        page_viewer,
+        "problem.html",
+        kind.title,
+        problem=Problem(name),
+        instance=None,
+        typed={},
     )
 
 

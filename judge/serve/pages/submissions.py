@@ -36,6 +36,7 @@ from judge.serve.pages.frame import (
     check_origin,
     check_token,
     field,
+    not_signed_in,
     read_form,
     redirect,
     render,
@@ -102,7 +103,7 @@ async def submit_posted(request: Request, server: ThisServer) -> Response:
     """Accepts a file or a pasted program, as the API does."""
     session = await session_of(request)
     if session is None:
-        raise Problem("unauthorized", "The session has ended: sign in again.")
+        raise await not_signed_in(request)
     check_origin(request, server)
     form = await read_form(request, max(LIMITS.values()) + MAX_FORM_BYTES)
     try:

@@ -53,6 +53,8 @@ class DataFolder:
         Raises:
             StoreError: it cannot be made.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise StoreError(f"{self.path}: is not a folder", hint="Name a folder with --data.")
         with naming_what_is_written(self.path, StoreError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             for path in (self.path, *(self.path / name for name in _SUBFOLDERS)):

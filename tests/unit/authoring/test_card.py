@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.cli.groups import dataset
-from judge.errors import UsageError
+from judge.errors import UsageError, how_to_install
 from judge.files.yaml_documents import read_yaml
 from judge.suites import load_suite
 
@@ -108,5 +108,5 @@ def test_an_archive_and_what_a_card_cannot_do_without(
     monkeypatch.setattr("judge.authoring.export.find_spec", lambda _: None)
     missing = export("sample", tmp_path / "z", *card)
     assert isinstance(missing.exception, UsageError)
-    assert "sheetjudge[parquet]" in (missing.exception.hint or "")
+    assert missing.exception.hint == how_to_install("parquet")
     assert not (tmp_path / "z").exists()

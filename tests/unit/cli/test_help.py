@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -17,6 +18,8 @@ from judge.cli.help import FIRST, MAX_FLAT, OTHER, LazyGroup, page_of, sections_
 from judge.cli.main import COMMANDS_BY_TITLE, judge
 from judge.core.option import Section
 from judge.errors import did_you_mean
+from judge.suites import load_suite
+from judge.suites.suite import SHIPPED
 from tests.conftest import Snapshot
 
 FILES = (
@@ -35,6 +38,7 @@ FOLDERS = (
     "keys",
     "tests",
     "outputs",
+    "eval/scores/MODEL/RUN",
 )
 
 
@@ -118,6 +122,11 @@ def test_a_command_is_a_module_and_a_line(tmp_path: Path, monkeypatch: pytest.Mo
 
 def _parse(words: list[str]) -> str:
     """Parses a command line as the judge does, without running it; returns the command's path."""
+    return _parsed(words)[0]
+
+
+def _parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
+    """The path of the command of a command line, and the values of its parameters."""
     command: click.Command = judge
     context = judge.make_context("judge", [*words])
     path: list[str] = []
@@ -129,7 +138,7 @@ def _parse(words: list[str]) -> str:
         assert child is not None
         path.append(str(name))
         context, command = child.make_context(name, rest, parent=context), child
-    return " ".join(path)
+    return " ".join(path), context.params
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -149,6 +158,25 @@ def test_every_command_has_examples_that_parse(
         assert any(_parse(shlex.split(each)) == path for each in PAGES[path].examples) or (
             isinstance(COMMANDS[path], click.Group)
         )
+
+
+def test_the_examples_name_tasks_that_the_sample_suites_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in FOLDERS:
+        Path(folder).mkdir(parents=True)
+    for file in FILES:
+        Path(file).touch()
+    named = []
+    for page in PAGES.values():
+        for example in page.examples:
+            _, values = _parsed(shlex.split(example))
+            suite, task = values.get("dataset") or values.get("suite"), values.get("task")
+            if suite in SHIPPED and task is not None:
+                named.append(task)
+                assert load_suite(suite).task(task), example
+    assert {"1001", "profit"} <= set(named)
 
 
 @pytest.mark.parametrize("path", COMMANDS)

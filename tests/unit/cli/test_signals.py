@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import importlib
@@ -16,12 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 import judge
 import judge.errors
 from judge.cli.main import main
 from judge.cli.signals import EndSignal, ending_by_signals
+from judge.cli.view import serve_page
 from judge.report import view
+from judge.report.view import ViewPage
 from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
@@ -185,6 +189,30 @@ def test_view_ends(number: signal.Signals, tmp_path: Path) -> None:
         _, said = child.communicate(timeout=240)
     assert child.returncode == SIGNALS[number]
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_raises_nothing_in_the_code_that_starts_the_server(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the printed address and the running event loop, which would print a traceback."""
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    steps: list[str] = []
+    loop_factory = uvicorn.Config.get_loop_factory
+
+    def make_loop(config: uvicorn.Config) -> Callable[[], asyncio.AbstractEventLoop] | None:
+        steps.append("signal")
+        os.kill(os.getpid(), number)
+        steps.append("loop")
+        return loop_factory(config)
+
+    monkeypatch.setattr(uvicorn.Config, "get_loop_factory", make_loop)
+    page = ViewPage(tmp_path)
+    with ending_by_signals(), pytest.raises(EndSignal) as ended:
+        serve_page(page, "title", message="runs", port=0, no_browser=True)
+    assert steps == ["signal", "loop"]
+    assert ended.value.exit_code == SIGNALS[number]
+    assert {each: signal.getsignal(each) for each in SIGNALS} == before
 
 
 def test_durations_are_not_of_the_wall_clock() -> None:

@@ -159,6 +159,13 @@ def test_the_error_says_why_the_file_could_not_be_written(
     assert path.read_text() == "old"
 
 
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "report.json"
+    with pytest.raises(FileNotFoundError) as raised:
+        write_whole(path, b"")
+    assert raised.value.filename == str(path)
+
+
 @pytest.mark.parametrize(
     ("number", "parent", "reason", "hint"),
     [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import UsageError
+from judge.errors import UsageError, how_to_install
 from judge.inference.documents import SHOWN_CHUNKS, DocumentFolder
 
 PAGE = """<html><head><style>p {color: red}</style><script>var pivot = 1;</script></head>
@@ -112,4 +112,4 @@ def test_without_the_extra_the_user_learns_what_to_install(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(UsageError, match=missing) as found:
         DocumentFolder(folder)
-    assert found.value.hint == "pip install 'sheetjudge[documents]'"
+    assert found.value.hint == how_to_install("documents")

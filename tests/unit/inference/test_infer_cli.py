@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -65,6 +67,36 @@ def test_the_sample_suite_and_what_a_run_remembers(tmp_path: Path) -> None:
     other = run("--out", out, "--temperature", 0.9)
     assert "temperature" in error_of(other).message
     assert isinstance(other.exception, StoreError)
+
+
+def test_a_server_that_does_not_answer_is_named_while_the_command_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reply comes once the command has said that it waits, the second one once more."""
+    waits: queue.Queue[str] = queue.Queue()
+    echo = click.echo
+
+    def recording(message: str = "", **options: Any) -> None:
+        if "waiting for replies" in message:
+            waits.put(message)
+        echo(message, **options)
+
+    def script(seen: Seen) -> Reply:
+        lines.append(waits.get(timeout=120))
+        if seen.number == 1:
+            while not lines[-1].startswith("1/2 tasks; waiting for replies for 0:0"):
+                lines.append(waits.get(timeout=120))
+        return program(seen.task)
+
+    lines: list[str] = []
+    monkeypatch.setattr(click, "echo", recording)
+    monkeypatch.setattr("judge.cli.infer._SILENT_S", 0.05)
+    with ScriptedServer(script) as server:
+        result = run("-m", "x", "--base-url", server.url, "--out", tmp_path / "run", "--limit", 2,
+                     "-c", 1, "--timeout", 240, "--no-cache")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert lines[0].startswith("no task has finished; waiting for replies for 0:0")
+    assert lines[0].endswith("(--timeout gives up a reply after 4:00)")
 
 
 def test_failures_end_with_their_own_exit_code(tmp_path: Path) -> None:

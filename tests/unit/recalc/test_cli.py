@@ -129,8 +129,13 @@ def test_faults_of_the_user_are_named(book: Path, tmp_path: Path) -> None:
     broken.write_bytes(b"no workbook")
     with pytest.raises(WorkbookError, match=r"broken\.xlsx"):
         recalculate(broken)
-    with pytest.raises(WorkbookError, match="nowhere"):
-        recalculate(book, output=tmp_path / "nowhere" / "out.xlsx")
+    out = tmp_path / "nowhere" / "out.xlsx"
+    with pytest.raises(JudgeError) as unwritten:
+        recalculate(book, output=out)
+    error = unwritten.value
+    assert error.message == f"{out}: cannot be written: there is no folder {out.parent}"
+    assert error.hint == "Make the folder first."
+    assert error.exit_code == 1, "6 means that a workbook cannot be read"
 
 
 @pytest.mark.usefixtures("sandbox")

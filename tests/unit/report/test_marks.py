@@ -147,7 +147,31 @@ def test_two_people_fill_in_a_sheet_and_their_agreement_is_shown(run: Path, tmp_
     rows[0]["score"] = 2
     sheet.write_text(json.dumps(rows))
     refused = call(judge, ["checklist", "take", str(run), str(sheet), "--by", "ann"])
+    assert f"{sheet}, row 1" in str(refused.exception)
     assert "not a number from 0 to 1" in str(refused.exception)
+    again = call(judge, ["checklist", "sheet", str(run), "--all", "--out", str(sheet)])
+    assert "already exists, and may hold scores" in str(again.exception)
+    assert json.loads(sheet.read_text()) == rows
+
+
+def test_a_sheet_without_items_or_scores(run: Path, tmp_path: Path) -> None:
+    sheet, call = tmp_path / "marks.json", CliRunner().invoke
+    made = call(judge, ["checklist", "sheet", str(run), "--out", str(sheet)])
+    assert f"no item of {run} waits for a person; --all includes" in made.output
+    assert not sheet.exists()
+    made = call(judge, ["checklist", "sheet", str(run), "--all", "--out", str(sheet)])
+    assert f"then judge checklist take {run} {sheet}" in made.output
+    taken = call(judge, ["checklist", "take", str(run), str(sheet)])
+    assert f"no mark was taken: {sheet} has no score" in taken.output
+    sheet.write_text("{}")
+    refused = call(judge, ["checklist", "take", str(run), str(sheet)])
+    assert str(refused.exception).startswith(f"{sheet}: is not a list of items")
+    missing = call(judge, ["checklist", "take", str(run), str(tmp_path / "none.json")])
+    assert (missing.exit_code, "does not exist" in missing.output) == (2, True)
+    nowhere = call(
+        judge, ["checklist", "sheet", str(run), "--all", "--out", str(tmp_path / "no" / "x.json")]
+    )
+    assert "cannot be written: there is no folder" in str(nowhere.exception)
 
 
 def test_nothing_is_paid_twice(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

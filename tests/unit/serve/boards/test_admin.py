@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge.cli.groups import admin
+from judge.errors import StoreError, UsageError
 from judge.serve.boards.feedback import count_guessable, whole_numbers
 from judge.serve.catalog import check_suite
 from judge.serve.context import ADDRESS
@@ -51,6 +52,54 @@ def test_a_link_has_the_address_of_the_last_start(data: Path) -> None:
     ):
         set_setting(transaction, ADDRESS, "http://127.0.0.1:9000")
     assert call(data, "link", "operator").startswith("http://127.0.0.1:9000/sign-in?code=")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check", "sweep", "log", "backup x.tar", "token operator", "account list", "maintenance on"],
+)
+def test_a_data_folder_that_does_not_exist_is_not_made(command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "mistyped"
+    done = CliRunner().invoke(admin, [*command.split(), "--data", str(folder)])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == f"{folder}: holds no data of a server: there is no judge.db"
+    assert not folder.exists()
+
+
+def test_a_file_in_place_of_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(admin, ["account", "add", "x", "--data", str(tmp_path / "file")])
+    assert isinstance(done.exception, StoreError)
+    assert done.exception.message == f"{tmp_path / 'file'}: is not a folder"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("log", "--since", "never"),
+        ("log", "--since", "2026-02-30"),
+        ("keys", "revoke", "x", "--since", "2026-01-31"),
+        ("phase", "add", "p", "mine", "--opens", "2026-13-01T00:00:00Z"),
+    ],
+)
+def test_a_time_that_does_not_exist(words: tuple[str, ...], data: Path) -> None:
+    done = CliRunner().invoke(admin, [*words, "--data", str(data)])
+    assert isinstance(done.exception, UsageError)
+    assert "is not a time" in done.exception.message
+    assert "2026-01-31T00:00:00Z" in (done.exception.hint or "")
+
+
+def test_the_log_since_a_day(data: Path) -> None:
+    assert "account.created" in call(data, "log", "--since", "2020-01-31")
+
+
+def test_a_file_that_is_no_backup(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(b"no archive" * 1000)
+    words = ["restore", str(tmp_path / "x.tar"), "--data", str(tmp_path / "new")]
+    done = CliRunner().invoke(admin, words)
+    assert isinstance(done.exception, StoreError)
+    assert done.exception.message.endswith("it is not a complete tar archive")
+    assert not (tmp_path / "new").exists()
 
 
 def test_where_there_is_no_sandbox_golds_count_as_saved(

@@ -85,8 +85,10 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
     with house.server.database.reading() as connection:
         dispute = connection.scalar(sa.select(t.dispute.c.id))
 
+    assert "/review/" not in one.open(f"/disputes/{dispute}")
     for who in ("first", "second"):
         reviewer = Browser(house, who)
+        assert f'href="/review/{dispute}"' in reviewer.open(f"/disputes/{dispute}")
         assert f"/review/{dispute}" in reviewer.open("/review")
         closed = reviewer.open(f"/review/{dispute}")
         assert 'class="rows"' not in closed
@@ -122,6 +124,7 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
     author.open(f"/rejudgings/{rejudging}")
     assert "Applied." in author.send(f"/rejudgings/{rejudging}/apply", changed="1")
     assert "Corrected" in Browser(house, "two").open(f"/disputes/{dispute}")
+    assert "/review/" not in Browser(house, "first").open(f"/disputes/{dispute}"), "it is decided"
     visitor = SameThreadClient(make_app(house.server))
     public = visitor.get(f"/rejudgings/{rejudging}", headers={"Accept": "text/html"})
     assert public.status_code == 200

@@ -238,6 +238,28 @@ class TestForms:
         assert self.post(world, "/sign-out", {"token": token}, **ORIGIN) == 303
         page(world, "/me", 401)
 
+    def test_what_was_typed_is_shown_if_the_session_has_ended(self, world: World) -> None:
+        sign_in(world, "one")
+        token = form_token(page(world, "/me"))
+        cookie = world.client.cookies.get(world.server.cookie)
+        self.post(world, "/sign-out", {"token": token}, **ORIGIN)
+        headers = {**HTML, **ORIGIN, "Cookie": f"{world.server.cookie}={cookie}"}
+        typed = {"token": token, "claim": "B2 is <b>7</b>", "case": "1"}
+        for path in ("/disputes/new", "/submit"):
+            answer = world.client.post(path, data=typed, headers=headers)
+            assert answer.status_code == 401
+            assert "<h1>You are not signed in</h1>" in answer.text
+            assert "Your session has ended" in answer.text
+            assert "B2 is &lt;b&gt;7&lt;/b&gt;</textarea>" in answer.text
+            assert token not in answer.text
+        elsewhere = {**headers, "Origin": "https://evil.example"}
+        refused = world.client.post("/disputes/new", data=typed, headers=elsewhere)
+        assert refused.status_code == 403
+        assert "B2 is" not in refused.text
+        long = world.client.post("/submit", data={"program": "x" * 300_000}, headers=headers)
+        assert long.status_code == 401
+        assert "<textarea" not in long.text
+
     def test_withdrawing(self, world: World) -> None:
         sign_in(world, "two")
         text = page(world, f"/submissions/{world.two}")
