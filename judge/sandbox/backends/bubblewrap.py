@@ -339,14 +339,14 @@ class BubblewrapSandbox:
         spare = None
         if self._counts_apart():
             spare = 0 if self._maps else 4
-        config = {
+        config: dict[str, Any] = {
             "mode": "namespaces",
             "user": _USER if self._maps else None,
             "nested": None,
             "groups": folders or None,
             "bound_bytes": None,
             "spare_processes": spare,
-            "warm": [*layout.WARM_MODULES],
+            "warm": [],
             "open_folders": [],
         }
         try:
