@@ -339,14 +339,14 @@ class BubblewrapSandbox:
         spare = None
         if self._counts_apart():
             spare = 0 if self._maps else 4
-        config: dict[str, Any] = {
+        config = {
             "mode": "namespaces",
             "user": _USER if self._maps else None,
             "nested": None,
             "groups": folders or None,
             "bound_bytes": None,
             "spare_processes": spare,
-            "warm": [],
+            "warm": list[str](),
             "open_folders": [],
         }
         try:
