@@ -19,9 +19,10 @@ INTERPRETER = "/usr/bin/python3"
 PYTHON_FLAGS = ("-s", "-P")
 INODES = 16384
 """How many files and folders a case may make in its folders in memory."""
-WARM_MODULES = ("openpyxl", "openpyxl.packaging.extended", "encodings.cp437", "numpy")
-"""Modules that are imported before any solution arrives; openpyxl and zipfile import the second and
-third when they read a workbook. For further modules, see :func:`modules_to_warm`."""
+_WARM_MODULES = ("openpyxl", "openpyxl.packaging.extended", "encodings.cp437", "numpy")
+"""Modules that most programs import; openpyxl and zipfile import the second and third when they
+read a workbook."""
+_USERS_OF_THEM = ("openpyxl", "numpy", "pandas", "matplotlib")
 _HEAVY_MODULES = ("pandas",)
 _SPARE_DISK_BYTES = 128 * MIB
 _MAX_PATH_BYTES = 4096
@@ -53,8 +54,12 @@ def disk_bytes(limits: Limits) -> int:
 
 
 def modules_to_warm(program: str) -> list[str]:
-    """The slow modules that a program's source mentions, to be imported in advance."""
-    return [name for name in _HEAVY_MODULES if name in program]
+    """The slow modules that a program will probably import, since its source mentions them.
+
+    They are imported once for all programs of a sandbox, before the first one that mentions them.
+    """
+    common = _WARM_MODULES if any(name in program for name in _USERS_OF_THEM) else ()
+    return [*common, *(name for name in _HEAVY_MODULES if name in program)]
 
 
 def folders_of(request: RunRequest) -> set[str]:

@@ -150,7 +150,7 @@ class WardenLink:
     def __init__(self, stream: ByteStream, config: dict[str, Any]) -> None:
         self._stream = stream
         self._config = config
-        self._warm = set(layout.WARM_MODULES) | set(config["warm"])
+        self._warm = set(config["warm"])
         self.python = ""
 
     def boot(self) -> None:

@@ -346,7 +346,7 @@ class BubblewrapSandbox:
             "groups": folders or None,
             "bound_bytes": None,
             "spare_processes": spare,
-            "warm": [*layout.WARM_MODULES],
+            "warm": list[str](),
             "open_folders": [],
         }
         try:

@@ -63,11 +63,12 @@ def _translated(failure: str) -> Iterator[None]:
         raise SandboxError(f"{failure}: {error}", hint=_HINT) from error
 
 
-def _connect() -> Any:
+def _connect(version: str) -> Any:
+    """A client that speaks a version of the API; ``auto`` asks the daemon which one."""
     docker = _package()
     try:
         parameters = docker.utils.kwargs_from_env()
-        client = docker.APIClient(version="auto", timeout=_GREETING_TIMEOUT_S, **parameters)
+        client = docker.APIClient(version=version, timeout=_GREETING_TIMEOUT_S, **parameters)
     except (docker.errors.DockerException, OSError, ValueError) as error:
         # ValueError: an invalid address reaches the library that parses it
         installed = shutil.which("dockerd", path=_DAEMON_PATH) is not None
@@ -120,19 +121,24 @@ class Daemon:
     def __init__(self) -> None:
         self._local = threading.local()
         self._errors = _package().errors
-        self._api  # noqa: B018 - contacts the daemon
+        self._version = "auto"  # each answer costs the daemon two processes
+        self._version = self._api.api_version  # contacts the daemon
 
     @property
     def _api(self) -> Any:
         """This thread's own client: connections are not shared between threads."""
         if not hasattr(self._local, "api"):
-            self._local.api = _connect()
+            self._local.api = _connect(self._version)
         return self._local.api
 
     def facts(self) -> dict[str, Any]:
-        """The daemon's report about itself."""
+        """The daemon's report about itself, which is asked for once."""
+        return dict(self._facts)
+
+    @cached_property
+    def _facts(self) -> Any:
         with _translated("the Docker daemon does not describe itself"):
-            return dict(self._api.info())
+            return self._api.info()
 
     def image_id(self, tag: str) -> str | None:
         """An image's id; None if the image does not exist."""

@@ -196,6 +196,7 @@ class DockerSession(Closable):
             raise SandboxError("this session has ended")
         mounts = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
         shape = Shape.of(request.limits, mounts)
+        self._sandbox.expect(request.program)
         container = self._container
         if container is None or not container.serves(shape):
             self._drop(reusable=True)
@@ -283,6 +284,7 @@ class DockerSandbox:
         self._owner = Owner.this_process()
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
+        self._modules: set[str] = set()
         self._pool: Pool[WarmContainer] = Pool(
             self._prepare, jobs, reusable=lambda: self._nested is True
         )
@@ -410,6 +412,14 @@ class DockerSandbox:
                 return container
             self._pool.discard(container)
 
+    def expect(self, program: str) -> None:
+        """Lets containers that are prepared from now on import what this program mentions.
+
+        The next programs will probably need the same. A container that serves a single submission
+        imports it while it waits to be taken.
+        """
+        self._modules.update(layout.modules_to_warm(program))
+
     def give_up(self, container: WarmContainer, *, reusable: bool) -> None:
         """Returns a container to the pool, or removes it in the background."""
         if reusable and container.nested:
@@ -471,7 +481,7 @@ class DockerSandbox:
             "groups": None,
             "bound_bytes": spec.memory_bytes,
             "spare_processes": _NESTED_WARDENS if nested else 0,
-            "warm": [*layout.WARM_MODULES],
+            "warm": sorted(self._modules),
             "open_folders": [] if nested else sorted(mounts),
         }
         container = WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)

@@ -12,7 +12,6 @@ import resource
 import select
 import signal
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from judge.sandbox.warden import files, meters, program
@@ -57,21 +56,25 @@ class Bounded:
         return bytes(self._kept)
 
 
-@dataclass
 class Facts:
-    """The raw facts of a run, from which ``judge.sandbox.link`` derives a status."""
+    """The raw facts of a run, from which ``judge.sandbox.link`` derives a status.
 
-    compiled: bool = True
-    exit_code: int | None = None
-    signal: int | None = None
-    killed_for: str | None = None
-    cpu_s: float = 0.0
-    wall_s: float = 0.0
-    peak_memory_bytes: int = 0
-    memory_kills: int = 0
-    disk_full: bool = False
-    survivors: int = 0
-    max_resident_bytes: int = field(default=0, repr=False)
+    No dataclass: to import ``dataclasses`` is a fifth of the processor time that a sandbox takes to
+    start.
+    """
+
+    def __init__(self) -> None:
+        self.compiled = True
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.killed_for: str | None = None
+        self.cpu_s = 0.0
+        self.wall_s = 0.0
+        self.peak_memory_bytes = 0
+        self.memory_kills = 0
+        self.disk_full = False
+        self.survivors = 0
+        self.max_resident_bytes = 0
 
 
 class Supervisor:

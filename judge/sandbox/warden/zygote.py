@@ -10,9 +10,8 @@ import fcntl
 import gc
 import importlib
 import os
-import platform
 import signal
-from dataclasses import asdict
+import sys
 from typing import Any
 
 from judge.sandbox.warden import case, files, frames, groups, kernel, meters, world
@@ -64,7 +63,7 @@ class _Zygote:
             # some runtimes give a mount the mode of the folder that it covers
             os.chmod(folder, 0o1777)  # noqa: S103 - every case has another user
         self._warm(self._config["warm"])
-        self._send({"hello": {"python": platform.python_version(), "pid": os.getpid()}})
+        self._send({"hello": {"python": sys.version.split()[0], "pid": os.getpid()}})
         while True:
             kind = os.read(self._requests, 1)
             if kind == _WARM:
@@ -147,7 +146,7 @@ def _run_case(
             for root in request["writable"]:
                 files.clear(root)
     reply = {
-        "facts": asdict(facts),
+        "facts": vars(facts),
         "stdout_bytes": out.total_bytes,
         "stderr_bytes": err.total_bytes,
         "output": {"status": status, "size": size},

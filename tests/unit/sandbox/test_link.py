@@ -8,6 +8,7 @@ import pytest
 
 from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
+from judge.sandbox import layout
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus
 from judge.sandbox.link import (
     FrameChannel,
@@ -82,7 +83,7 @@ def test_heavy_modules_are_imported_once_and_before_the_run() -> None:
     opened.run(request, ())
     assert stream.sent[:1] == b"W"
     assert frames.unpack(stream.sent[5 : 5 + struct.unpack(">I", stream.sent[1:5])[0]])[0] == {
-        "modules": ["pandas"]
+        "modules": layout.modules_to_warm(request.program)
     }
     stream.sent = b""
     opened.run(request, ())
