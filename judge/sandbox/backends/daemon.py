@@ -132,7 +132,7 @@ class Daemon:
         return self._local.api
 
     def facts(self) -> dict[str, Any]:
-        """The daemon's report about itself, which is asked for once."""
+        """The daemon's report about itself, which is requested once."""
         return dict(self._facts)
 
     @cached_property
