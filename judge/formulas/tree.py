@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, tokens
 from judge.formulas.references import Area, Reference, reference, references, with_form
@@ -60,16 +61,14 @@ class Parameter:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A function with its arguments; its name is in upper case, with its prefix if it has one."""
 
     name: str
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """An operator with one operand (``-``, ``+``, ``%``) or two."""
 
     operator: str
