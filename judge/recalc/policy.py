@@ -109,7 +109,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 19
+RULES = 20
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 MAX_REGIONS = 1_000

@@ -211,8 +211,9 @@ def judges_cells(
     """The cells whose value is the judge's own, if it can compute them; no engine is asked.
 
     Everything that such a cell depends on is known: only functions with which the judge was always
-    right when it had a value, and no names, volatile functions and references made from text. An
-    array formula is represented by its first cell.
+    right when it had a value, and no names and volatile functions. An array formula is represented
+    by its first cell. Cells that make references from text are included, but not those that depend
+    on them: their values are the judge's only if they have read constants alone.
 
     Args:
         walk: the formula cells in the order in which they were followed; None if there are too
@@ -225,7 +226,10 @@ def judges_cells(
     judged: dict[int, bool] = {}
 
     def is_unsure(step: Followed) -> bool:
-        if step.may_read_more or not _is_understood(step.traits, step.fills):
+        return step.may_read_more or calls_unsure(step)
+
+    def calls_unsure(step: Followed) -> bool:
+        if not _is_understood(step.traits, step.fills):
             return True
         # Formulas that differ only in numbers have the same object as ``calls``.
         if id(step.calls) not in judged:
@@ -233,7 +237,13 @@ def judges_cells(
         return judged[id(step.calls)]
 
     spilled = None if states_spills else _reads_spilled(walk.index)
-    return {step.ref for step in walk.steps} - passed_on(walk, is_unsure, spilled)
+    unsure = passed_on(walk, is_unsure, spilled, arrays=True)
+    return {
+        step.ref
+        for step in walk.steps
+        if step.ref not in unsure
+        or (states_spills and step.traits.opaque and not calls_unsure(step))
+    }
 
 
 def _reads_spilled(index: FormulaIndex) -> Reads:
@@ -299,11 +309,22 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
 
 
 def passed_on(
-    walk: Walk, is_marked: Callable[[Followed], bool], reads_text: Reads | None = None
+    walk: Walk,
+    is_marked: Callable[[Followed], bool],
+    reads_text: Reads | None = None,
+    *,
+    arrays: bool = False,
 ) -> AbstractSet[CellRef]:
-    """The marked cells, all cells that depend on them, and circular references."""
+    """The marked cells, all cells that depend on them, and circular references.
+
+    Args:
+        walk: the formula cells in the order in which they were followed.
+        is_marked: whether a cell is marked, whatever it reads.
+        reads_text: whether a rectangle holds something that marks the cells that read it.
+        arrays: whether a cell may be free that reads cells which an array formula fills.
+    """
     marked: set[CellRef] = set()
-    free = _FreeCells(walk.index, reads_text)
+    free = _FreeCells(walk.index, reads_text, arrays=arrays)
     for step in walk.steps:
         if is_marked(step) or not all(free.cover(step.ref.sheet, read) for read in step.reads):
             marked.add(step.ref)
@@ -319,15 +340,20 @@ class _FreeCells:
     a circular reference and will be marked. So each rectangle is searched only once.
     """
 
-    def __init__(self, index: FormulaIndex, reads_text: Reads | None) -> None:
+    def __init__(self, index: FormulaIndex, reads_text: Reads | None, *, arrays: bool) -> None:
         self._index = index
         self._reads_text = reads_text
+        self._arrays = arrays
+        self._filling: set[CellRef] = set()
+        """Cells that are free, if cells may be read that an array formula fills."""
         self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
         """For each column: index of a free cell -> a later index; skips runs of free cells."""
         self._covered: dict[tuple[str, Reference], bool] = {}
 
     def add(self, ref: CellRef) -> None:
         """Records that a cell is free."""
+        if self._arrays:
+            self._filling.add(ref)
         index = self._index.index_in_column(ref)
         if index is not None:
             self._free[ref.sheet, ref.column][index] = index + 1
@@ -354,4 +380,7 @@ class _FreeCells:
             first, last = bisect.bisect_left(rows, top), bisect.bisect_right(rows, bottom)
             if first < last and first_unseen(self._free[name, column], first) < last:
                 return False
-        return not (formulas.filling and any(formulas.filled_in(reference)))
+        return not formulas.filling or all(
+            CellRef(name, cell.row, cell.column) in self._filling
+            for cell in formulas.filled_in(reference)
+        )

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.references import Reference
@@ -28,15 +29,14 @@ from judge.formulas.tree import (
     Parameter,
     tree,
 )
-from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
+from judge.recalc.functions.conversions import NA, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
     EQUAL_TYPES,
     NUMBER_TYPES,
     Cells,
-    Place,
     Scalar,
+    SparseCells,
     has_logical,
-    numbers_of,
 )
 from judge.recalc.functions.dates_and_units import ADD_IN
 from judge.recalc.functions.scalars import (
@@ -60,9 +60,17 @@ MAX_VALUES = 200_000
 COST = 20
 """Each value of a computed array counts as this many cells towards the limit on compared cells."""
 
+FEW = 4
+"""An array is sparse while at most one value out of this many is not the usual one."""
+
 CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
 """Functions that compute an array only in an array formula. In a plain formula, they take one value
 of a range, even as an argument of a function of arrays such as SUMPRODUCT."""
+
+RETURNING_CELLS = CHOOSING.union(
+    ("IFS", "SWITCH", "IFNA", "INDEX", "LOOKUP", "VLOOKUP", "HLOOKUP", "XLOOKUP")
+)
+"""Functions that may return a cell: one of their arguments, or one that they find."""
 
 
 def array_of(evaluation: Evaluation, node: Node) -> Cells:
@@ -74,7 +82,7 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
     if isinstance(node, Reference):
         if node.size > 1 and not evaluation.spreads:
             raise UnsureError  # Excel takes one of its cells
-        return evaluation.values.cells(node)
+        return evaluation.values.searched(node)
     if isinstance(node, ArrayConstant):
         return of_rows([[_plain(value) for value in row] for row in node.rows])
     if isinstance(node, Parameter):
@@ -87,6 +95,17 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
     return single(evaluation.scalar(node))
 
 
+def check_no_cell(node: Node, value: Scalar) -> None:
+    """Refuses a value that functions of ranges leave out if a node returns it as that of a cell.
+
+    Raises:
+        UnsureError: a blank or a logical value, returned by a function that may return a reference.
+    """
+    name = PREFIX.sub("", node.name).upper() if isinstance(node, Call) else ""
+    if name in RETURNING_CELLS and (value is None or isinstance(value, bool)):
+        raise UnsureError
+
+
 def _array_of(evaluation: Evaluation, node: Operation | Call) -> Cells:
     if isinstance(node, Operation):
         return _of_operation(evaluation, node)
@@ -97,13 +116,26 @@ def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
     parts = [array_of(evaluation, operand) for operand in node.operands]
     operator = node.operator
     apply = functools.partial(evaluation.operation, operator)
+    equal = _found_equal(*parts) if operator == "=" else None
+    if equal is not None:
+        return equal
     if operator in COMPARISONS:
         of_values = functools.partial(compared, operator=operator)
         return each_of(evaluation, parts, Applied(apply, of_values))
     if operator in PLAIN_ARITHMETIC and len(parts) == 2:
         of_numbers = functools.partial(calculated, operator=operator)
-        return each_of(evaluation, parts, Applied(apply, of_numbers, NUMERIC_TYPES))
+        idle = _factors_of_zero if operator == "*" else _none
+        return each_of(evaluation, parts, Applied(apply, of_numbers, NUMERIC_TYPES, idle))
     return each_of(evaluation, parts, Applied(apply))
+
+
+def _found_equal(one: Cells, other: Cells) -> Cells | None:
+    """Which values of one array are equal to a single value; None if this needs comparisons."""
+    if one.size == 1:
+        one, other = other, one
+    if one.size == 1 or other.size != 1 or isinstance(one, SparseCells):
+        return None
+    return one.as_equal(other.first)
 
 
 def _reads_range(node: Node) -> bool:
@@ -120,8 +152,8 @@ def _is_of_single_values(evaluation: Evaluation, node: Node) -> bool:
     if isinstance(node, Operation):
         return all(_is_of_single_values(evaluation, operand) for operand in node.operands)
     if isinstance(node, Call):
-        is_of_values = isinstance(evaluation.functions.get(node.name), OfValues)
-        return is_of_values and all(
+        is_array = isinstance(evaluation.functions.get(node.name), ArrayResult)
+        return not is_array and all(
             _is_of_single_values(evaluation, argument) for argument in node.arguments
         )
     return not isinstance(node, (ArrayConstant, Parameter))
@@ -154,13 +186,17 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
     return Reference(sheet, top, left, bottom, right)
 
 
+_NAMING = re.compile(r"['$\w].*[\w]\Z", re.DOTALL)
+"""Text that begins and ends as a reference does, without brackets, blanks or an equals sign."""
+
+
 def _written_reference(evaluation: Evaluation, arguments: Sequence[Node]) -> Reference:
     """The rectangle that INDIRECT finds in text such as ``Sheet2!A1:B5``."""
     text = evaluation.scalar(arguments[0]) if len(arguments) == 1 else None
-    node = tree(text) if isinstance(text, str) else None
+    node = tree(text) if isinstance(text, str) and _NAMING.match(text) else None
     if not isinstance(node, Reference):
         raise UnsureError
-    if node.max_row > MAX_ROW or node.max_column > MAX_COLUMN:
+    if node.min_row < 1 or node.max_row > MAX_ROW or node.max_column > MAX_COLUMN:
         raise UnsureError
     if node.sheet is not None:
         first = node._replace(max_row=node.min_row, max_column=node.min_column)
@@ -199,11 +235,16 @@ def _from_to(first: int, size: int) -> tuple[int, int]:
     return min(first, last), max(first, last)
 
 
-def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    reference = reference_of(evaluation, Call("OFFSET", tuple(arguments)))
-    if reference.size > 1 and not evaluation.spreads:
-        raise UnsureError
-    return evaluation.values.cells(reference)
+def _referring(name: str) -> ArrayFunction:
+    """Computes OFFSET and INDIRECT: the values of the rectangle that they refer to."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        reference = reference_of(evaluation, Call(name, tuple(arguments)))
+        if reference.size > 1 and not evaluation.spreads:
+            raise UnsureError
+        return evaluation.values.cells(reference)
+
+    return call
 
 
 def all_of(evaluation: Evaluation, node: Node) -> Cells:
@@ -232,6 +273,29 @@ def as_node(value: Scalar) -> Node:
     return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
 
 
+def _none(parts: Sequence[Cells]) -> Container[int]:
+    """No array is without effect."""
+    del parts
+    return ()
+
+
+def _factors_of_zero(parts: Sequence[Cells]) -> Container[int]:
+    """The factors that do not matter where another one is 0."""
+    if all(part.types <= NUMERIC_TYPES for part in parts):
+        for at, part in enumerate(parts):
+            if isinstance(part, SparseCells) and not part.usual:
+                return set(range(len(parts))) - {at}
+    return ()
+
+
+def _without_test(parts: Sequence[Cells]) -> Container[int]:
+    """The argument of IF that does not matter where the test has its usual value."""
+    test = parts[0]
+    if not isinstance(test, SparseCells) or type(test.usual) not in NUMERIC_TYPES:
+        return ()
+    return (2,) if test.usual else (1,)
+
+
 class Applied(NamedTuple):
     """What is applied to the values of several arrays.
 
@@ -240,15 +304,17 @@ class Applied(NamedTuple):
         of_values: the same, with the values as separate arguments; None if there is no such
             function.
         takes: the types of values that this takes; None for all except errors.
+        idle: returns which of the arrays do not matter where all others have their usual value.
     """
 
     result: Callable[[Sequence[Scalar]], Scalar]
     of_values: Callable[..., Scalar] | None = None
     takes: AbstractSet[type] | None = None
+    idle: Callable[[Sequence[Cells]], Container[int]] = _none
 
     def to(self, types: AbstractSet[type]) -> Callable[..., Scalar]:
         """A function of separate arguments, for values of some types."""
-        result, of_values, takes = self
+        result, of_values, takes, _ = self
         fits = ErrorValue not in types if takes is None else takes >= types
         if of_values is not None and fits:
             return of_values
@@ -263,6 +329,9 @@ def each_of(evaluation: Evaluation, parts: Sequence[Cells], applied: Applied) ->
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MAX_VALUES:
         raise UnsureError
+    sparse = _of_sparse(evaluation, parts, (rows, columns), applied)
+    if sparse is not None:
+        return sparse
     evaluation.values.spend(rows * columns * COST)
     varying = [at for at, part in enumerate(parts) if part.size != 1]
     if len(varying) > 1 or (varying and not parts[varying[0]].size):
@@ -274,6 +343,32 @@ def each_of(evaluation: Evaluation, parts: Sequence[Cells], applied: Applied) ->
     (at,) = varying
     before, behind = values[:at], values[at + 1 :]
     return parts[at].mapped(lambda value: apply(*before, value, *behind))
+
+
+def _of_sparse(
+    evaluation: Evaluation, parts: Sequence[Cells], size: tuple[int, int], applied: Applied
+) -> Cells | None:
+    """The results if few places have other values than the usual one; None if that is not known."""
+    idle = applied.idle(parts)
+    mattering = [part for at, part in enumerate(parts) if part.size != 1 and at not in idle]
+    sparse = [part for part in mattering if isinstance(part, SparseCells)]
+    if not sparse or len(sparse) < len(mattering):
+        return None
+    if any(part.size != 1 and (part.rows, part.columns) != size for part in parts):
+        return None
+    places = {place for part in sparse for place in part.others}
+    if len(places) * FEW > size[0] * size[1]:
+        return None
+    evaluation.values.spend((len(places) + 1) * COST)
+    usual = [
+        part.usual if isinstance(part, SparseCells) else part.first if part.size == 1 else 0
+        for part in parts
+    ]
+    others = {
+        place: applied.result([part.first if part.size == 1 else part.at(place) for part in parts])
+        for place in places
+    }
+    return SparseCells(*size, applied.result(usual), others)
 
 
 def _each_of_several(
@@ -351,7 +446,9 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
             arguments[number] = as_node(value)
         return function(evaluation, arguments)
 
-    return each_of(evaluation, parts, Applied(result))
+    return each_of(
+        evaluation, parts, Applied(result, idle=_without_test if name == "IF" else _none)
+    )
 
 
 _REFERRING = frozenset(("OFFSET", "INDIRECT"))
@@ -427,7 +524,10 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
                 evaluation.converted = evaluation.converted or written
                 values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
                 continue
-        found = cells.filled()
+        if isinstance(cells, SparseCells) and type(cells.usual) not in NUMBER_TYPES:
+            found = cells.with_usual_once()
+        else:
+            found = cells.filled()
         # A logical value is a number to LibreOffice.
         evaluation.converted = evaluation.converted or has_logical(found)
         values += found
@@ -440,50 +540,10 @@ def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
     Raises:
         UnsureError: the value is computed text, which counts as a number only in some formulas.
     """
+    check_no_cell(node, value)
     if isinstance(value, str) and not isinstance(node, Constant):
         raise UnsureError
     return evaluation.number(value)
-
-
-def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """SUMPRODUCT: a value that is not a number counts as 0, even TRUE or a number as text."""
-    parts = [all_of(evaluation, argument) for argument in arguments]
-    first = parts[0] if parts else single(None)
-    filled = [part.filled() for part in parts]
-    if any(ErrorValue in map(type, values) for values in filled):
-        values = itertools.chain.from_iterable(part.values.values() for part in parts)
-        return next(value for value in values if isinstance(value, ErrorValue))
-    if first.size == 1 and any(isinstance(value, str) for value in first.values.values()):
-        raise UnsureError
-    if any((part.rows, part.columns) != (first.rows, first.columns) for part in parts):
-        evaluation.converted = True
-        return VALUE
-    evaluation.values.spend(first.size * len(parts))
-    if any(not {bool, str}.isdisjoint(map(type, values)) for values in filled):
-        evaluation.converted = True
-    total = 0.0
-    if len(parts) == 1:
-        numbers = numbers_of(filled[0])
-        assert not isinstance(numbers, ErrorValue)
-        for number in numbers:
-            total += number
-    elif parts:
-        factors = [_factors(part) for part in parts]
-        # A place without a number in some array adds nothing.
-        for place in sorted(set(factors[0]).intersection(*factors)):
-            total += math.prod([numbers[place] for numbers in factors], start=1.0)
-    if not math.isfinite(total):
-        raise UnsureError
-    return total
-
-
-def _factors(cells: Cells) -> Mapping[Place, float]:
-    """The numbers of an array by their position, without TRUE, FALSE and strings."""
-    return {
-        place: cast("float", value)
-        for place, value in cells.values.items()
-        if type(value) in NUMBER_TYPES
-    }
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -530,20 +590,6 @@ def _texts(evaluation: Evaluation, arguments: Sequence[Node]) -> list[str] | Err
     return texts
 
 
-def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """PERCENTOF: one sum as a share of another."""
-    if len(arguments) != 2:
-        raise UnsureError
-    sums: list[float] = []
-    for argument in arguments:
-        numbers = numbers_of(gathered(evaluation, (argument,)))
-        if isinstance(numbers, ErrorValue):
-            raise UnsureError
-        sums.append(math.fsum(numbers))
-    evaluation.converted = True
-    return sums[0] / sums[1] if sums[1] else DIV0
-
-
 def one_of(cells: Cells) -> Scalar:
     """The only value of an array; raises UnsureError if it has several."""
     if cells.size != 1:
@@ -562,6 +608,8 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
     """Computes ROW and COLUMN of a range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        if not arguments and evaluation.place:
+            return single(evaluation.place[0 if rows else 1])
         if len(arguments) != 1:
             raise UnsureError
         if _is_if_of_array(evaluation, arguments[0]):
@@ -615,47 +663,6 @@ def _size(*, rows: bool) -> Function:
     return call
 
 
-def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-    if len(arguments) != 1:
-        raise UnsureError
-    cells = array_of(evaluation, arguments[0])
-    turned = {(column, row): value for (row, column), value in cells.values.items()}
-    return Cells(cells.columns, cells.rows, turned)
-
-
-def _line_of(*, rows: bool) -> ArrayFunction:
-    """Computes TOROW and TOCOL; arrays that keep a blank are left to engines, as Excel shows 0."""
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-        if not 1 <= len(arguments) <= 3:
-            raise UnsureError
-        cells = all_of(evaluation, arguments[0])
-        options = [evaluation.scalar(argument) for argument in arguments[1:]]
-        if any(isinstance(option, (str, ErrorValue)) for option in options):
-            raise UnsureError
-        ignored, by_column, *_ = (*(option or 0 for option in options), 0, 0)
-        if cells.size > MAX_VALUES or ignored not in range(4):
-            raise UnsureError
-        positions: Iterator[tuple[int, int]] = itertools.product(
-            range(cells.rows), range(cells.columns)
-        )
-        if by_column:
-            positions = (
-                (row, column) for column in range(cells.columns) for row in range(cells.rows)
-            )
-        values = [cells.values.get(position) for position in positions]
-        if ignored in (1, 3):
-            evaluation.converted = evaluation.converted or "" in values  # text, if an empty one
-            values = [value for value in values if value is not None]
-        if ignored in (2, 3):
-            values = [value for value in values if not isinstance(value, ErrorValue)]
-        if not values or None in values:
-            raise UnsureError
-        return of_values(1, len(values), values) if rows else of_values(len(values), 1, values)
-
-    return call
-
-
 ArrayFunction = Callable[[Evaluation, Sequence[Node]], Cells]
 
 
@@ -677,19 +684,14 @@ class ArrayResult:
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
     "ROW": _numbers_of_cells(rows=True),
     "COLUMN": _numbers_of_cells(rows=False),
-    "TRANSPOSE": _transpose,
     "TYPE": lambda evaluation, arguments: single(type_of(evaluation, arguments)),
-    "_XLFN.TOROW": _line_of(rows=True),
-    "_XLFN.TOCOL": _line_of(rows=False),
-    "OFFSET": _offset,
+    **{name: _referring(name) for name in _REFERRING},
 }
 
 
 FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
-    "SUMPRODUCT": _sumproduct,
     "_XLFN.TEXTJOIN": _textjoin,
     "_XLFN.CONCAT": _concat,
-    "_XLFN.PERCENTOF": _percentof,
     "ROWS": _size(rows=True),
     "COLUMNS": _size(rows=False),
     **{name: ArrayResult(function) for name, function in ARRAY_FUNCTIONS.items()},

@@ -134,6 +134,24 @@ def round_half_up(number: float, places: int) -> Decimal:
     return rounded.quantize(unit) if places > 0 else rounded
 
 
+def rounded_towards(number: float, places: int, *, zero: bool) -> float:
+    """Rounds a number to some decimal places, towards zero or away from it.
+
+    Raises:
+        UnsureError: its 16th and 17th digit decide.
+    """
+    digits, exponent = decimal_digits(number)
+    first = Decimal((int(number < 0), tuple(map(int, digits)), exponent - len(digits) + 1))
+    unit = Decimal(1).scaleb(-places)
+    rounded = {
+        (value / unit).to_integral_value(rounding="ROUND_DOWN" if zero else "ROUND_UP")
+        for value in (first, Decimal(repr(number)))
+    }
+    if len(rounded) > 1:
+        raise UnsureError
+    return float(rounded.pop() * unit)
+
+
 # -- text as a number ------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)?(\.\d*)?(?:[eE]([+-]?\d{1,3}))?")
@@ -434,3 +452,60 @@ def date_serial(year: int, month: int, day: int) -> int | None:
         raise UnsureError
     number = day_number(dt.date(year, months + 1, 1)) + day - 1
     return number if 0 <= number <= LAST_SERIAL else None
+
+
+# -- text in order, and in patterns ----------------------------------------------------------------
+
+_ORDERED = re.compile(r"[a-z]*|[0-9]*")
+
+
+def text_order(first: str, second: str, operator: str) -> bool:
+    """Whether two strings are in the order of an operator such as ``<``; case does not matter.
+
+    Raises:
+        UnsureError: the order depends on the region, as a string mixes letters and other
+            characters.
+    """
+    one, two = first.lower(), second.lower()
+    if one != two and not (_ORDERED.fullmatch(one) and _ORDERED.fullmatch(two)):
+        raise UnsureError
+    return {"<": one < two, "<=": one <= two, ">": one > two, ">=": one >= two}[operator]
+
+
+def fits(text: str, pattern: str) -> bool:
+    """Whether a string matches a pattern with ``*``, ``?`` and ``~``.
+
+    The time is proportional to the product of their lengths.
+    """
+    parts = _pattern_parts(pattern)
+    at = place = 0
+    star, resumed = -1, 0
+    while at < len(text):
+        part = parts[place] if place < len(parts) else None
+        if part is not None and part[0] != "*" and (part[0] == "?" or part[1] == text[at]):
+            at, place = at + 1, place + 1
+        elif part is not None and part[0] == "*":
+            star, resumed = place, at
+            place += 1
+        elif star >= 0:
+            resumed += 1
+            at, place = resumed, star + 1
+        else:
+            return False
+    return all(part[0] == "*" for part in parts[place:])
+
+
+def _pattern_parts(pattern: str) -> list[tuple[str, str]]:
+    parts: list[tuple[str, str]] = []
+    at = 0
+    while at < len(pattern):
+        letter = pattern[at]
+        if letter == "~" and pattern[at + 1 : at + 2] and pattern[at + 1] in "*?~":
+            at += 1
+            parts.append(("", pattern[at]))
+        elif letter in "*?":
+            parts.append((letter, letter))
+        else:
+            parts.append(("", letter))
+        at += 1
+    return parts

@@ -15,6 +15,7 @@ from judge.formulas.tree import ArrayConstant, Call, Missing, Node, Operation, t
 from judge.recalc.functions.arrays import (
     all_of,
     array_of,
+    check_no_cell,
     gathered,
     is_reference,
     reference_of,
@@ -137,6 +138,8 @@ def _count(*, filled: bool) -> Function:
                 values = [*all_of(evaluation, argument).values.values()]
             else:
                 cells = array_of(evaluation, argument)
+                if cells.size == 1:
+                    check_no_cell(argument, cells.first)
                 if cells.size == 1 and not filled:
                     number = typed_number(evaluation, argument, cells.values.get((0, 0)))
                     counted += not isinstance(number, ErrorValue)
@@ -147,21 +150,6 @@ def _count(*, filled: bool) -> Function:
         return counted
 
     return call
-
-
-def _present_value(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """NPV: only numbers of ranges and arrays are payments; engines count TRUE and FALSE."""
-    if len(arguments) < 2:
-        raise UnsureError
-    rate, given = evaluation.number(evaluation.scalar(arguments[0])), arguments[1:]
-    values = gathered(evaluation, given)
-    payments = numbers_of(values)
-    if isinstance(rate, ErrorValue) or isinstance(payments, ErrorValue):
-        raise UnsureError
-    if rate == -1:
-        return evaluation.refused(DIV0)
-    growth = 1 + rate
-    return math.fsum(paid / growth**at for at, paid in enumerate(payments, start=1))
 
 
 def _ranked(*, largest: bool) -> Function:
@@ -309,7 +297,8 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
             evaluation.converted = True  # only the functions from 14 on take arrays
             return VALUE
         if ranks and not is_reference(argument):
-            if option not in (4, 6):
+            # Of what is calculated, only errors are left out, whatever else the option says.
+            if option not in (4, 6) and not isinstance(argument, Operation):
                 raise UnsureError
             values += all_of(evaluation, argument).filled()
         else:
@@ -344,8 +333,10 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         values: list[Scalar] = []
         for argument in arguments:
-            if is_reference(argument):
-                added: list[Scalar] = [*referred(evaluation, argument).values.values()]
+            if isinstance(argument, Missing):
+                added: list[Scalar] = [False]
+            elif is_reference(argument):
+                added = [*referred(evaluation, argument).values.values()]
             else:
                 added = [*array_of(evaluation, argument).values.values()]
             if any(isinstance(value, str) for value in added) and not is_reference(argument):
@@ -651,7 +642,6 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "OR": _logical(any),
     "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
     "IRR": _internal_rate,
-    "NPV": _present_value,
     **dict.fromkeys(("MODE", "_XLFN.MODE.SNGL"), _most_frequent),
     **_QUANTILES,
     "_XLFN.PERCENTILE.INC": _QUANTILES["PERCENTILE"],

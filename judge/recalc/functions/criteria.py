@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeGuard, TypeVar, cast
 
 from judge.formulas.references import Reference
-from judge.recalc.functions.conversions import UnsureError, number_text, text_number
+from judge.recalc.functions.conversions import (
+    UnsureError,
+    fits,
+    number_text,
+    text_number,
+    text_order,
+)
 from judge.recalc.functions.regions import Region
 from judge.workbook.cell import ErrorValue
 
@@ -28,6 +34,9 @@ Scalar = float | int | bool | str | ErrorValue | None
 NUMBER_TYPES = frozenset((int, float))
 """The types of numbers; TRUE and FALSE have another type."""
 
+
+EXACT = 2**53
+"""Whole numbers from here on may not be exact."""
 
 EQUAL_TYPES = frozenset((bool, int, float))
 """Types of which some values are equal in Python."""
@@ -255,11 +264,52 @@ class Cells:
         values, places = self._ascending
         first, end = bisect.bisect_left(values, operand), bisect.bisect_right(values, operand)
         beside = (*values[first - 1 : first], *values[end : end + 1])
-        if any(_are_close(value, operand) for value in beside):
+        if any(are_close(value, operand) for value in beside):
             raise UnsureError
         if operator in ("<", "<="):
             return Slice(self, places, 0, first if operator == "<" else end)
         return Slice(self, places, end if operator == ">" else first, len(places))
+
+    def at(self, place: Place) -> Scalar:
+        """The value of one cell."""
+        if self._every is not None:
+            return self._every[place[0] * self.columns + place[1]]
+        return self.values.get(place)
+
+    def as_equal(self, operand: Scalar) -> SparseCells | None:
+        """Which cells an ``=`` finds equal to a value: TRUE or FALSE for each cell.
+
+        Returns:
+            The results; None if blank cells may be equal to the value, or a cell has an error.
+
+        Raises:
+            UnsureError: a number is so close to the value that Excel may treat them as equal.
+        """
+        is_large = is_number(operand) and abs(operand) >= EXACT
+        if operand in (None, "", 0) or is_large or isinstance(operand, ErrorValue):
+            return None
+        places, numbers = self._by_kind
+        key = _kind_and_value(operand)
+        if ErrorValue in {kind for kind, _ in places}:
+            return None
+        if key[0] is float:
+            number = float(cast("float", operand))
+            first, end = bisect.bisect_left(numbers, number), bisect.bisect_right(numbers, number)
+            beside = (*numbers[first - 1 : first], *numbers[end : end + 1])
+            if any(are_close(value, number) for value in beside):
+                raise UnsureError
+        equal = places.get(key, ())
+        self.spend(len(equal))
+        return SparseCells(self.rows, self.columns, False, dict.fromkeys(equal, True))
+
+    @functools.cached_property
+    def _by_kind(self) -> tuple[Mapping[tuple[type, Scalar], Sequence[Place]], Sequence[float]]:
+        """The cells by :func:`_kind_and_value`, and the numbers in ascending order."""
+        self.spend(len(self.values))
+        places: dict[tuple[type, Scalar], list[Place]] = {}
+        for place, value in self.values.items():
+            places.setdefault(_kind_and_value(value), []).append(place)
+        return places, sorted(cast("float", value) for kind, value in places if kind is float)
 
     def _by_value(self) -> dict[Scalar, list[Place]]:
         self.spend(len(self.values))
@@ -279,7 +329,59 @@ class Cells:
         return by_value
 
 
+class SparseCells(Cells):
+    """An array of which most values are the same.
+
+    Args:
+        rows, columns: its shape.
+        usual: the value at all other places.
+        others: (row, column) from 0 -> value.
+    """
+
+    def __init__(
+        self, rows: int, columns: int, usual: Scalar, others: Mapping[Place, Scalar]
+    ) -> None:
+        super().__init__(rows, columns, [])
+        self._every = None
+        self.usual = usual
+        self.others = others
+
+    def each(self) -> Iterator[Scalar]:
+        """The values of all cells, row by row; None for blank ones."""
+        return (self.others.get(place, self.usual) for place in self._places())
+
+    def at(self, place: Place) -> Scalar:
+        """The value of one cell."""
+        return self.others.get(place, self.usual)
+
+    @property
+    def first(self) -> Scalar:
+        """The value of the first cell."""
+        return self.at((0, 0))
+
+    @functools.cached_property
+    def types(self) -> AbstractSet[type]:
+        """The types of the values, with that of None for blank cells."""
+        return {type(self.usual), *map(type, self.others.values())}
+
+    def with_usual_once(self) -> list[Scalar]:
+        """The values that are not blank, row by row, after the usual one."""
+        values = [self.usual, *(value for _, value in sorted(self.others.items(), key=_place_of))]
+        return [value for value in values if value is not None]
+
+
 Place = tuple[int, int]
+
+_place_of = operators.itemgetter(0)
+
+
+def _kind_and_value(value: Scalar) -> tuple[type, Scalar]:
+    """A key that is the same for values of a cell that Excel finds equal."""
+    if isinstance(value, str):
+        return str, value.lower()
+    if isinstance(value, bool):
+        return bool, value
+    return (float, float(value)) if isinstance(value, (int, float)) else (type(value), None)
 
 
 _Result = TypeVar("_Result")
@@ -500,73 +602,18 @@ def _as_number(text: str) -> float | None:
     return text_number(text) if any(map(str.isdigit, text)) else None
 
 
-def _are_close(value: float, operand: float) -> bool:
+def are_close(value: float, operand: float) -> bool:
     """Whether two numbers differ by so little that Excel may treat them as equal."""
     return value != operand and abs(value - operand) <= 1e-14 * abs(operand)
 
 
 def _compared(value: float, operand: float, operator: str) -> bool:
-    if _are_close(value, operand):
+    if are_close(value, operand):
         raise UnsureError
     return {
         "=": value == operand, "<": value < operand, "<=": value <= operand,
         ">": value > operand, ">=": value >= operand,
     }[operator]  # fmt: skip
-
-
-_ORDERED = re.compile(r"[a-z]*|[0-9]*")
-
-
-def text_order(first: str, second: str, operator: str) -> bool:
-    """Whether two strings are in the order of an operator such as ``<``; case does not matter.
-
-    Raises:
-        UnsureError: the order depends on the region, as a string mixes letters and other
-            characters.
-    """
-    one, two = first.lower(), second.lower()
-    if one != two and not (_ORDERED.fullmatch(one) and _ORDERED.fullmatch(two)):
-        raise UnsureError
-    return {"<": one < two, "<=": one <= two, ">": one > two, ">=": one >= two}[operator]
-
-
-def fits(text: str, pattern: str) -> bool:
-    """Whether a string matches a pattern with ``*``, ``?`` and ``~``.
-
-    The time is proportional to the product of their lengths.
-    """
-    parts = _pattern_parts(pattern)
-    at = place = 0
-    star, resumed = -1, 0
-    while at < len(text):
-        part = parts[place] if place < len(parts) else None
-        if part is not None and part[0] != "*" and (part[0] == "?" or part[1] == text[at]):
-            at, place = at + 1, place + 1
-        elif part is not None and part[0] == "*":
-            star, resumed = place, at
-            place += 1
-        elif star >= 0:
-            resumed += 1
-            at, place = resumed, star + 1
-        else:
-            return False
-    return all(part[0] == "*" for part in parts[place:])
-
-
-def _pattern_parts(pattern: str) -> list[tuple[str, str]]:
-    parts: list[tuple[str, str]] = []
-    at = 0
-    while at < len(pattern):
-        letter = pattern[at]
-        if letter == "~" and pattern[at + 1 : at + 2] and pattern[at + 1] in "*?~":
-            at += 1
-            parts.append(("", pattern[at]))
-        elif letter in "*?":
-            parts.append((letter, letter))
-        else:
-            parts.append(("", letter))
-        at += 1
-    return parts
 
 
 # -- tables with criteria --------------------------------------------------------------------------

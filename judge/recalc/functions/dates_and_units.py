@@ -423,8 +423,10 @@ def _by_share(name: str) -> Function:
             return refusing(evaluation, arguments)
         except UnsureError:
             numbers = _bond_numbers(evaluation, arguments, 3 if name == "ACCRINTM" else None)
+        if len(numbers) not in (4, 5):
+            raise UnsureError
         start, end, one, other, *basis = numbers
-        if len(numbers) not in (4, 5) or start >= end or min(one, other) <= 0:
+        if start >= end or min(one, other) <= 0:
             raise UnsureError
         share = _years(math.floor(start), math.floor(end), *basis)
         evaluation.converted = True

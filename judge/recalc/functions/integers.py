@@ -1,4 +1,4 @@
-"""Computes functions of whole numbers: bits, number systems, combinations, shares. Pure.
+"""Computes functions of whole numbers: bits, number systems, combinations, shares, rounding. Pure.
 
 Sources: Microsoft's pages on these functions. Engines agree on the results, but not on which
 arguments are refused, and with which error.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
-from judge.recalc.functions.conversions import DIV0, NUM, VALUE, UnsureError
+from judge.recalc.functions.conversions import DIV0, NUM, VALUE, UnsureError, rounded_towards
 from judge.recalc.functions.criteria import Scalar
 from judge.recalc.functions.scalars import Evaluation, Function, OfValues
 from judge.workbook.cell import ErrorValue
@@ -272,6 +272,29 @@ def _quotient(evaluation: Evaluation, *values: Scalar) -> Scalar:
 
 
 _SYSTEMS = {"BIN": 2, "OCT": 8, "HEX": 16}
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+def _cut(least: int, *, zero: bool) -> Function:
+    """ROUNDDOWN and TRUNC, towards zero, and ROUNDUP, away from it."""
+
+    def call(evaluation: Evaluation, value: Scalar, places: Scalar = 0) -> Scalar:
+        number, digits = evaluation.number(value), evaluation.number(places)
+        if isinstance(number, ErrorValue) or isinstance(digits, ErrorValue):
+            return VALUE
+        if abs(digits) > 20 or not (number == 0 or 1e-15 < abs(number) < 1e15):
+            raise UnsureError
+        return rounded_towards(number, math.trunc(digits), zero=zero)
+
+    return OfValues(least, 2, call)
+
+
+ROUNDING_FUNCTIONS: dict[str, Function] = {
+    "ROUNDUP": _cut(2, zero=False),
+    "ROUNDDOWN": _cut(2, zero=True),
+    "TRUNC": _cut(1, zero=True),
+}
 
 INTEGER_FUNCTIONS: dict[str, Function] = {
     "_XLFN.BITAND": _of_bits(int.__and__),

@@ -28,9 +28,9 @@ from judge.recalc.functions.arrays import (
     one_of,
     single,
 )
-from judge.recalc.functions.conversions import NA, VALUE, UnsureError
-from judge.recalc.functions.criteria import Cells, Scalar, fits, has_logical
-from judge.recalc.functions.scalars import Evaluation, Function, compared
+from judge.recalc.functions.conversions import NA, VALUE, UnsureError, fits
+from judge.recalc.functions.criteria import Cells, Scalar, SparseCells, has_logical, is_number
+from judge.recalc.functions.scalars import Evaluation, Function, chosen, compared
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters
 from judge.workbook.cell import ErrorValue
 
@@ -159,7 +159,10 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(given, (str, ErrorValue)):
         raise UnsureError
     cells = _cells(evaluation, arguments[1])
-    if not given:
+    if not given and isinstance(cells, SparseCells) and is_number(sought):
+        evaluation.converted = evaluation.converted or bool in cells.types
+        at = _first_of_sparse(cells, sought)
+    elif not given:
         line = _filled_line(cells)
         evaluation.converted = evaluation.converted or has_logical(line)
         at = _equal(sought, line)
@@ -169,6 +172,16 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         evaluation.converted = True
         at = halved(sought, _filled_line(cells), cells.size, descending=True)
     return NA if at is None else at + 1
+
+
+def _first_of_sparse(cells: SparseCells, sought: float) -> int | None:
+    """Position, from 0, of the first number equal to the target."""
+    if min(cells.rows, cells.columns) > 1:
+        raise UnsureError
+    if _is_equal(cells.usual, sought):
+        return _equal(sought, _filled_line(cells))
+    places = (place for place, value in cells.others.items() if _is_equal(value, sought))
+    return min(map(max, places), default=None)
 
 
 def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -184,7 +197,7 @@ def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     at = _near(evaluation, sought, _filled_line(searched), searched.size)
     if at is None:
         return NA
-    return _given(results.values.get((at, 0) if results.columns == 1 else (0, at)))
+    return chosen(evaluation, results.values.get((at, 0) if results.columns == 1 else (0, at)))
 
 
 def _given(value: Scalar) -> Scalar:
@@ -219,7 +232,7 @@ def _in_table(*, by_rows: bool) -> Function:
         if at is None:
             return NA
         other = int(number) - 1
-        return _given(table.values.get((at, other) if by_rows else (other, at)))
+        return chosen(evaluation, table.values.get((at, other) if by_rows else (other, at)))
 
     return call
 
@@ -318,7 +331,7 @@ def _place(
         return evaluation.refused(VALUE)
     if match > 1 and abs(search) > 1:
         return evaluation.refused(VALUE)  # a pattern is not found by a binary search
-    if match > 1:
+    if match == 3 or (match == 2 and sought in (None, "")):
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
     if any(isinstance(value, ErrorValue) for value in line):
@@ -329,13 +342,32 @@ def _place(
         return _halved_of_all(sought, line, match, descending=search < 0)
     nearest: int | None = None
     filled = [at for at, value in enumerate(line) if value is not None]
-    for at in filled if search > 0 else filled[::-1]:
+    filled = filled if search > 0 else filled[::-1]
+    if match == 2 and isinstance(sought, str):
+        texts = ((at, value.lower()) for at in filled if isinstance(value := line[at], str))
+        return next((at for at, text in texts if fits(text, sought.lower())), None)
+    if match in (0, 2):
+        return next((at for at in filled if _is_certainly_equal(line[at], sought)), None)
+    for at in filled:
         order = _order(line[at], sought)
         if not order:
             return at
         if order == match and (nearest is None or _order(line[nearest], line[at]) == match):
             nearest = at
     return nearest
+
+
+def _is_certainly_equal(value: Scalar, sought: Scalar) -> bool:
+    """Whether two values are equal; letters beyond ASCII may be equal to others, as ß is to ss.
+
+    Raises:
+        UnsureError: they differ, and contain such letters.
+    """
+    if _is_equal(value, sought):
+        return True
+    if isinstance(value, str) and isinstance(sought, str) and not (value + sought).isascii():
+        raise UnsureError
+    return False
 
 
 def _halved_of_all(
@@ -359,25 +391,42 @@ def _halved_of_all(
     return at if match and 0 <= at < len(line) else None
 
 
-def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    """XLOOKUP: a value for each value that is looked up; for one, a whole row or column."""
     if not 3 <= len(arguments) <= 6:
         raise UnsureError
-    sought = evaluation.scalar(arguments[0])
+    sought = array_of(evaluation, arguments[0])
+    if sought.size == 1:
+        found = _looked_up(evaluation, sought.first, arguments)
+        if found.size > 1 and not evaluation.spreads:
+            raise UnsureError
+        return found
+    evaluation.converted = True
+
+    def result(values: Sequence[Scalar]) -> Scalar:
+        return _given(one_of(_looked_up(evaluation, values[0], arguments)))
+
+    return each_of(evaluation, [sought], Applied(result))
+
+
+def _looked_up(evaluation: Evaluation, sought: Scalar, arguments: Sequence[Node]) -> Cells:
+    """What XLOOKUP finds for one value; blank cells stay blank in a row or column."""
     if isinstance(sought, ErrorValue):
-        return evaluation.refused(sought)
+        return single(evaluation.refused(sought))
     at = _place(evaluation, arguments, sought, 4)
     if isinstance(at, ErrorValue):
-        return at
+        return single(at)
     searched, found = (_cells(evaluation, argument) for argument in arguments[1:3])
     if searched.size > 1 and not _fits(searched, found):
-        return evaluation.refused(VALUE)
+        return single(evaluation.refused(VALUE))
     if at is None:
         is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
-        return evaluation.scalar(arguments[3]) if is_given else NA
-    results = _line(found)
-    if len(results) != searched.size:
+        return single(evaluation.scalar(arguments[3]) if is_given else NA)
+    if searched.size == 1 and found.size > 1:
         raise UnsureError
-    return _given(results[at])
+    places = (at + 1, 0) if searched.columns == 1 else (0, at + 1)
+    line = _at(found, places)
+    return single(chosen(evaluation, line.first)) if line.size == 1 else line
 
 
 def _fits(searched: Cells, found: Cells) -> bool:
@@ -440,7 +489,7 @@ LOOKUP_FUNCTIONS: dict[str, Function] = {
     "INDEX": ArrayResult(_index),
     "VLOOKUP": _in_table(by_rows=True),
     "HLOOKUP": _in_table(by_rows=False),
-    "_XLFN.XLOOKUP": _xlookup,
+    "_XLFN.XLOOKUP": ArrayResult(_xlookup),
     "_XLFN.XMATCH": _xmatch,
     "ADDRESS": _address,
 }

@@ -38,7 +38,7 @@ from judge.recalc.functions.conversions import UnsureError, date_number
 from judge.recalc.functions.counting import COUNTING_FUNCTIONS
 from judge.recalc.functions.criteria import Cells, Scalar
 from judge.recalc.functions.dates_and_units import DATE_AND_UNIT_FUNCTIONS
-from judge.recalc.functions.integers import INTEGER_FUNCTIONS
+from judge.recalc.functions.integers import INTEGER_FUNCTIONS, ROUNDING_FUNCTIONS
 from judge.recalc.functions.lambdas import LAMBDA_FUNCTIONS
 from judge.recalc.functions.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.functions.pairs import PAIR_FUNCTIONS
@@ -46,7 +46,7 @@ from judge.recalc.functions.regions import Region
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function, OfValues
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
-from judge.recalc.functions.tried import has_criteria, is_tried, may_convert
+from judge.recalc.functions.tried import asked_place, has_criteria, is_tried, may_convert
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Walk
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 FUNCTIONS: dict[str, Function] = {
     **DATE_AND_UNIT_FUNCTIONS,
     **INTEGER_FUNCTIONS,
+    **ROUNDING_FUNCTIONS,
     **COMPLEX_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **TEXT_FUNCTIONS,
@@ -86,8 +87,8 @@ _MAY_BE_DATE = re.compile(
 
 def _may_count_days(formula: str) -> bool:
     """Whether a formula calls a function of dates, or contains a string that may be a date."""
-    functions = traits(formula).functions
-    return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
+    is_of_days = not traits(formula).functions.isdisjoint(_OF_DAYS)
+    return is_of_days or any(map(_MAY_BE_DATE.search, texts_of(formula)))
 
 
 class OwnValues:
@@ -227,7 +228,8 @@ class OwnValues:
         node: Node | None = tree(cell.formula)
         if node is None or (isinstance(node, Reference) and node.size > 1):
             raise UnsureError
-        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS, of_arrays=of_arrays)
+        values = _Values(self, ref.sheet)
+        evaluation = Evaluation(values, FUNCTIONS, of_arrays=of_arrays, place=asked_place(cell))
         if of_arrays:
             return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
@@ -667,15 +669,17 @@ def values_of_all(
         known: formula cell -> the value that was computed here before.
 
     Returns:
-        Cell -> value, dates and times as serial numbers, for the cells that can be computed; none
-        if this takes more than a part of the limits.
+        Cell -> value, dates and times as serial numbers; of cells with OFFSET or INDIRECT only if
+        they read constants alone; none if this takes more than a part of the limits.
     """
     own = OwnValues(contents, known)
     contents.budget.restrict()
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         with contextlib.suppress(UnsureError, WorkbookError):
-            values[ref] = own.any_value(ref, cell)
+            value = own.any_value(ref, cell)
+            if not traits(cell.formula or "").opaque or own.reads_constants_alone(ref, cell):
+                values[ref] = value
         if contents.budget.is_spent:
             return {}
     return values

@@ -1,14 +1,32 @@
-"""Computes functions of pairs of numbers and of matrices where engines differ from Excel. Pure."""
+"""Computes functions of several ranges and of matrices, some statistics, and NPV. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 from judge.formulas.tree import Constant, Node
-from judge.recalc.functions.arrays import MAX_VALUES, all_of, gathered, reference_of
-from judge.recalc.functions.conversions import DIV0, NA, VALUE, UnsureError
+from judge.recalc.functions.arrays import (
+    MAX_VALUES,
+    all_of,
+    gathered,
+    of_rows,
+    reference_of,
+    single,
+)
+from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.counting import plain_sum
-from judge.recalc.functions.criteria import Cells, Scalar, is_number, numbers_of
+from judge.recalc.functions.criteria import (
+    NUMBER_TYPES,
+    Cells,
+    Place,
+    Scalar,
+    SparseCells,
+    is_number,
+    numbers_of,
+)
 from judge.recalc.functions.scalars import Evaluation, Function
 from judge.workbook.cell import ErrorValue
 
@@ -90,6 +108,97 @@ def _of_variances(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     raise UnsureError
 
 
+def _present_value(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """NPV: only numbers of ranges and arrays are payments; engines count TRUE and FALSE."""
+    if len(arguments) < 2:
+        raise UnsureError
+    rate, given = evaluation.number(evaluation.scalar(arguments[0])), arguments[1:]
+    values = gathered(evaluation, given)
+    payments = numbers_of(values)
+    if isinstance(rate, ErrorValue) or isinstance(payments, ErrorValue):
+        raise UnsureError
+    if rate == -1:
+        return evaluation.refused(DIV0)
+    growth = 1 + rate
+    return math.fsum(paid / growth**at for at, paid in enumerate(payments, start=1))
+
+
+def _trimmed_mean(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """TRIMMEAN: leaves out as many of the smallest as of the largest numbers."""
+    if len(arguments) != 2:
+        raise UnsureError
+    numbers = numbers_of(gathered(evaluation, arguments[:1]))
+    share = evaluation.number(evaluation.scalar(arguments[1]))
+    if isinstance(numbers, ErrorValue) or isinstance(share, ErrorValue):
+        raise UnsureError
+    if not numbers or not 0 <= share < 1:
+        return NUM
+    omitted = len(numbers) * share / 2
+    if math.floor(omitted) != math.floor(omitted + 1e-9):
+        raise UnsureError  # a whole number but for its rounding error
+    at = math.floor(omitted)
+    kept = sorted(numbers)[at : len(numbers) - at]
+    return math.fsum(kept) / len(kept)
+
+
+def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """SUMPRODUCT: a value that is not a number counts as 0, even TRUE or a number as text."""
+    parts = [all_of(evaluation, argument) for argument in arguments]
+    first = parts[0] if parts else single(None)
+    if len(parts) == 1 and isinstance(first, SparseCells) and first.usual == 0:
+        first = of_rows([first.with_usual_once()])  # the other zeros add nothing
+        parts = [first]
+    filled = [part.filled() for part in parts]
+    if any(ErrorValue in map(type, values) for values in filled):
+        values = itertools.chain.from_iterable(part.values.values() for part in parts)
+        return next(value for value in values if isinstance(value, ErrorValue))
+    if first.size == 1 and any(isinstance(value, str) for value in first.values.values()):
+        raise UnsureError
+    if any((part.rows, part.columns) != (first.rows, first.columns) for part in parts):
+        evaluation.converted = True
+        return VALUE
+    evaluation.values.spend(first.size * len(parts))
+    if any(not {bool, str}.isdisjoint(map(type, values)) for values in filled):
+        evaluation.converted = True
+    total = 0.0
+    if len(parts) == 1:
+        numbers = numbers_of(filled[0])
+        assert not isinstance(numbers, ErrorValue)
+        for number in numbers:
+            total += number
+    elif parts:
+        factors = [_factors(part) for part in parts]
+        # A place without a number in some array adds nothing.
+        for place in sorted(set(factors[0]).intersection(*factors)):
+            total += math.prod([numbers[place] for numbers in factors], start=1.0)
+    if not math.isfinite(total):
+        raise UnsureError
+    return total
+
+
+def _factors(cells: Cells) -> Mapping[Place, float]:
+    """The numbers of an array by their position, without TRUE, FALSE and strings."""
+    return {
+        place: cast("float", value)
+        for place, value in cells.values.items()
+        if type(value) in NUMBER_TYPES
+    }
+
+
+def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """PERCENTOF: one sum as a share of another."""
+    if len(arguments) != 2:
+        raise UnsureError
+    sums: list[float] = []
+    for argument in arguments:
+        numbers = numbers_of(gathered(evaluation, (argument,)))
+        if isinstance(numbers, ErrorValue):
+            raise UnsureError
+        sums.append(math.fsum(numbers))
+    evaluation.converted = True
+    return sums[0] / sums[1] if sums[1] else DIV0
+
+
 def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
     """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
 
@@ -153,8 +262,12 @@ PAIR_FUNCTIONS: dict[str, Function] = {
     **dict.fromkeys(("TTEST", "_XLFN.T.TEST"), _of_pairs(0)),
     **dict.fromkeys(("CHITEST", "_XLFN.CHISQ.TEST"), _of_frequencies),
     **dict.fromkeys(("FTEST", "_XLFN.F.TEST"), _of_variances),
+    "NPV": _present_value,
+    "TRIMMEAN": _trimmed_mean,
     "FORECAST": _of_pairs(1),
     "_XLFN.FORECAST.LINEAR": _of_pairs(1),
+    "_XLFN.PERCENTOF": _percentof,
+    "SUMPRODUCT": _sumproduct,
     "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),
     "SUMX2PY2": _sum_of_pairs(lambda x, y: x * x + y * y),
     "SUMXMY2": _sum_of_pairs(lambda x, y: (x - y) ** 2),

@@ -37,6 +37,7 @@ from judge.recalc.functions.conversions import (
     number_text,
     round_half_up,
     text_number,
+    text_order,
 )
 from judge.recalc.functions.criteria import (
     NUMBER_TYPES,
@@ -44,7 +45,6 @@ from judge.recalc.functions.criteria import (
     Scalar,
     Values,
     is_number,
-    text_order,
 )
 from judge.recalc.functions.refusals import OF_TEXT, REFUSALS, REFUSING_ERRORS
 from judge.workbook.cell import ErrorValue
@@ -67,6 +67,7 @@ class Evaluation:
         values: provides the values of cells.
         functions: name as in files, with its prefix -> function.
         of_arrays: whether the formula is entered as an array formula.
+        place: the row and column of the formula's cell, if it may ask for them.
 
     Attributes:
         converted: whether the value depends on a conversion that engines do differently.
@@ -75,9 +76,15 @@ class Evaluation:
     """
 
     def __init__(
-        self, values: Values, functions: Mapping[str, Function], *, of_arrays: bool = False
+        self,
+        values: Values,
+        functions: Mapping[str, Function],
+        *,
+        of_arrays: bool = False,
+        place: tuple[int, int] | None = None,
     ) -> None:
         self.values = values
+        self.place = place
         self.converted = False
         self.functions = functions
         self.of_arrays = of_arrays
@@ -113,7 +120,7 @@ class Evaluation:
 
     def _key(self, part: Hashable) -> Hashable:
         """Everything that the value of a part of a formula depends on, except for cells."""
-        return part, self.spreads, self.of_arrays
+        return part, self.spreads, self.of_arrays, self.place
 
     def _tracked(self, compute: Callable[[], _Result]) -> tuple[_Result, bool]:
         """A result, and whether it depends on a conversion."""
@@ -444,15 +451,15 @@ def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(test, str):
         raise UnsureError
     if test:
-        return _chosen(evaluation, evaluation.scalar(arguments[1]))
-    return _chosen(evaluation, evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
+        return chosen(evaluation, evaluation.scalar(arguments[1]))
+    return chosen(evaluation, evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
 
 
-def _chosen(evaluation: Evaluation, value: Scalar) -> Scalar:
-    """The value that a function chooses among its arguments.
+def chosen(evaluation: Evaluation, value: Scalar) -> Scalar:
+    """The value that a function chooses among its arguments, or finds.
 
-    If it chooses a blank cell, or an argument that is left out, the result is blank to the function
-    or operator that reads it (``IF(A1,"not ",)&"ok"``), except in arrays.
+    If that is a blank cell, or an argument that is left out, the result is blank to the function or
+    operator that reads it (``IF(A1,"not ",)&"ok"``, ``VLOOKUP(A1,B:C,2)=""``), except in arrays.
     """
     return 0 if value is None and evaluation.spreads else value
 
@@ -462,14 +469,14 @@ def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
     is_error = isinstance(value, ErrorValue)
-    return _chosen(evaluation, evaluation.scalar(arguments[1]) if is_error else value)
+    return chosen(evaluation, evaluation.scalar(arguments[1]) if is_error else value)
 
 
 def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 2:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
-    return _chosen(evaluation, evaluation.scalar(arguments[1]) if value == NA else value)
+    return chosen(evaluation, evaluation.scalar(arguments[1]) if value == NA else value)
 
 
 def _ifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -483,7 +490,7 @@ def _ifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if isinstance(holds, str):
             raise UnsureError
         if holds:
-            return _chosen(evaluation, evaluation.scalar(value))
+            return chosen(evaluation, evaluation.scalar(value))
     return NA
 
 
@@ -500,8 +507,8 @@ def _switch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if isinstance(other, ErrorValue) or other is None:
             raise UnsureError
         if rank(other) == rank(sought) and compared(sought, other, "="):
-            return _chosen(evaluation, evaluation.scalar(value))
-    return _chosen(evaluation, evaluation.scalar(pairs[-1])) if len(pairs) % 2 else NA
+            return chosen(evaluation, evaluation.scalar(value))
+    return chosen(evaluation, evaluation.scalar(pairs[-1])) if len(pairs) % 2 else NA
 
 
 def _choose(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -512,7 +519,7 @@ def _choose(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         return number
     if not 1 <= number < len(arguments):
         return VALUE
-    return _chosen(evaluation, evaluation.scalar(arguments[int(number)]))
+    return chosen(evaluation, evaluation.scalar(arguments[int(number)]))
 
 
 def _rounded(number: float, places: float) -> Scalar:
@@ -595,9 +602,9 @@ def type_of(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return 4 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
 
 
-def _is(test: Callable[[Scalar], bool]) -> Function:
+def _is(test: Callable[[Scalar], bool], *, of_calls: bool = True) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if len(arguments) != 1:
+        if len(arguments) != 1 or (isinstance(arguments[0], Call) and not of_calls):
             raise UnsureError
         return test(evaluation.scalar(arguments[0]))
 
@@ -611,7 +618,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "_XLFN.IFS": _ifs,
     "_XLFN.SWITCH": _switch,
     "CHOOSE": _choose,
-    "ISBLANK": _is(lambda value: value is None),
+    "ISBLANK": _is(lambda value: value is None, of_calls=False),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
     "SQRT": _of_numbers(1, 1, _root),

@@ -11,15 +11,18 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from judge.formulas.tree import Missing, Node, Parameter
 from judge.recalc.functions.arrays import (
     MAX_VALUES,
+    ArrayFunction,
     ArrayResult,
     all_of,
+    array_of,
     gathered,
     of_rows,
+    of_values,
     one_of,
     single,
 )
@@ -105,6 +108,50 @@ def _frequency(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
 
 def _turned(rows: Rows) -> Rows:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+# -- turning --------------------------------------------------------------------------------------
+
+
+def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    if len(arguments) != 1:
+        raise UnsureError
+    cells = array_of(evaluation, arguments[0])
+    turned = {(column, row): value for (row, column), value in cells.values.items()}
+    return Cells(cells.columns, cells.rows, turned)
+
+
+def _line_of(*, rows: bool) -> ArrayFunction:
+    """Computes TOROW and TOCOL; arrays that keep a blank are left to engines, as Excel shows 0."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        if not 1 <= len(arguments) <= 3:
+            raise UnsureError
+        cells = all_of(evaluation, arguments[0])
+        options = [evaluation.scalar(argument) for argument in arguments[1:]]
+        if any(isinstance(option, (str, ErrorValue)) for option in options):
+            raise UnsureError
+        ignored, by_column, *_ = (*(option or 0 for option in options), 0, 0)
+        if cells.size > MAX_VALUES or ignored not in range(4):
+            raise UnsureError
+        positions: Iterator[tuple[int, int]] = itertools.product(
+            range(cells.rows), range(cells.columns)
+        )
+        if by_column:
+            positions = (
+                (row, column) for column in range(cells.columns) for row in range(cells.rows)
+            )
+        values = [cells.values.get(position) for position in positions]
+        if ignored in (1, 3):
+            evaluation.converted = evaluation.converted or "" in values  # text, if an empty one
+            values = [value for value in values if value is not None]
+        if ignored in (2, 3):
+            values = [value for value in values if not isinstance(value, ErrorValue)]
+        if not values or None in values:
+            raise UnsureError
+        return of_values(1, len(values), values) if rows else of_values(len(values), 1, values)
+
+    return call
 
 
 # -- cutting ---------------------------------------------------------------------------------------
@@ -583,6 +630,9 @@ def _pivoted(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
 
 
 SHAPING_FUNCTIONS: dict[str, ArrayResult] = {
+    "TRANSPOSE": ArrayResult(_transpose),
+    "_XLFN.TOROW": ArrayResult(_line_of(rows=True)),
+    "_XLFN.TOCOL": ArrayResult(_line_of(rows=False)),
     "_XLFN.TAKE": _shaped(2, 3, _part(taken=True)),
     "_XLFN.DROP": _shaped(2, 3, _part(taken=False)),
     "_XLFN.CHOOSECOLS": _shaped(2, 254, _chosen(columns=True)),

@@ -620,7 +620,8 @@ def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _hyperlink(evaluation: Evaluation, link: Scalar, *shown: Scalar) -> Scalar:
     """HYPERLINK: what the cell shows, which is the address if nothing else is given."""
     del evaluation
-    return link if isinstance(link, ErrorValue) or not shown else shown[0]
+    address = "" if link is None else link
+    return address if isinstance(link, ErrorValue) or not shown else shown[0]
 
 
 TEXT_FUNCTIONS: dict[str, Function] = {

@@ -11,6 +11,7 @@ from judge.formulas.traits import traits
 from judge.recalc.functions.dates_and_units import ADD_IN
 from judge.recalc.functions.integers import INTEGER_FUNCTIONS
 from judge.recalc.functions.refusals import REFUSALS
+from judge.workbook.cell import Cell
 
 WITH_CRITERIA = frozenset(
     """
@@ -42,6 +43,15 @@ def has_criteria(formula: str) -> bool:
 def may_convert(formula: str) -> bool:
     """Whether the judge tries to compute a formula before it asks the engines."""
     return "&" in formula or not with_form(formula)[0].traits.functions.isdisjoint(_CONVERTING)
+
+
+_OWN_PLACE = re.compile(r"\b(?:ROW|COLUMN)\s*\(\s*\)", re.IGNORECASE)
+
+
+def asked_place(cell: Cell) -> tuple[int, int] | None:
+    """The row and column of a cell, if its formula asks for one of them and fills no other cell."""
+    asks = _OWN_PLACE.search(cell.formula or "") is not None
+    return (cell.row, cell.column) if asks and ":" not in (cell.array_range or "") else None
 
 
 _MAY_BE_MIXED = frozenset(

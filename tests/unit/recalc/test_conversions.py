@@ -12,11 +12,12 @@ from benchmarks.conversions import Conversion, computed, conversions, is_right
 from judge.recalc.functions.conversions import (
     UnsureError,
     date_serial,
+    fits,
     general_text,
     number_text,
     text_number,
 )
-from judge.recalc.functions.criteria import Cells, Criterion, Scalar, criterion, fits, matches
+from judge.recalc.functions.criteria import Cells, Criterion, Scalar, criterion, matches
 from judge.recalc.functions.formats import formatted
 from judge.recalc.functions.tried import is_of_mixed_arrays
 from judge.workbook.cell import ErrorValue
@@ -447,7 +448,7 @@ def test_other_lookups_are_left_to_engines() -> None:
     assert computed(Conversion("=_xlfn.XMATCH(2.5,A1:A3,1,-2)", None, "", data)) == 1
     for formula in (
         "=_xlfn.XMATCH(2,A1:B3,1)", "=MATCH(2,A1:B3,0)",
-        '=_xlfn.XMATCH("b*",A1:A3,2)', '=VLOOKUP(2,"Nothing",1)', "=LOOKUP(2,A1:A3,B1:B2)",
+        '=_xlfn.XMATCH("b*",A1:A3,3)', '=VLOOKUP(2,"Nothing",1)', "=LOOKUP(2,A1:A3,B1:B2)",
     ):  # fmt: skip
         with pytest.raises(UnsureError):
             computed(Conversion(formula, None, "", data))
