@@ -68,7 +68,10 @@ def test_a_dataclass_is_a_declaration_as_well() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tasks": {"7": {**TIME, "cpu_s": True}}}, "field 'tasks.7.cpu_s' must be a number from"),
+        (
+            {"tasks": {"7": {**TIME, "cpu_s": True}}},
+            "field 'tasks.7.cpu_s' must be a number of at least 0",
+        ),
         ({"tasks": {"7": {**TIME, "cpu_s": float("nan")}}}, "field 'tasks.7.cpu_s' must be a num"),
         ({"tasks": {"7": {**TIME, "wall_s": 2**63}}}, "field 'tasks.7.wall_s' must be a number"),
         ({"tasks": {"7": {"digest": "0", "cpu_s": 1}}}, "field 'tasks.7.wall_s' is missing"),
