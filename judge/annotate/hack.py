@@ -207,7 +207,7 @@ def _unsettled(proposal: Proposal) -> str:
             f"{' and '.join(proposal.agreeing)} count as one" if len(proposal.agreeing) > 1 else ""
         )
         return (
-            f"two independent references must agree, but there is {proposal.independent} "
+            f"two independent references must agree, but only {proposal.independent} can be used "
             f"({'; '.join(filter(None, [same, *proposal.problems]))})"
         )
     return ""

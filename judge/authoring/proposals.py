@@ -407,7 +407,7 @@ def text_of(proposals: Proposals, cases: int) -> str:
         lines.extend([f"# {number}. {proposal.words}", f"- {_json(rule)}"])
     others = {n: rules for n, rules in enumerate(lists, start=1) if rules != lists[0]}
     if others:
-        lines.append("# Cases with other rules than those above, each with its full list.")
+        lines.append("# Cases with rules other than those above, each with its full list.")
         lines.append("cases:")
         for number, rules in others.items():
             lines.append(f'  "{number}":')

@@ -398,7 +398,7 @@ def _item_of_call(call: ast.Call) -> dict[str, Any]:
         raise _NotReadError(f"line {call.lineno}: the arguments are not literals")
     weight = named.get("weight", 1.0)
     if not isinstance(weight, int | float) or weight < 0:
-        raise _NotReadError(f"line {call.lineno}: the weight is not a number from 0 on")
+        raise _NotReadError(f"line {call.lineno}: the weight is not a number of at least 0")
     first = positional[0] if positional else next(iter(named.values()), "")
     item: dict[str, Any] = {"id": str(named.get("name") or f"{name}:{first}")[:190]}
     arguments = {key: value for key, value in named.items() if key not in _KEYWORDS}

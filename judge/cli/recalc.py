@@ -13,7 +13,7 @@ from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
 from judge.cli.output import print_table, table
-from judge.console import styled
+from judge.console import counted, styled
 from judge.errors import RecalcError, UsageError
 from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions
@@ -166,11 +166,13 @@ def _print(result: Recalculation) -> None:
         click.echo(f"{address(ref)}\tnot calculated: {why}", err=True)
     for note in (*result.position_notes, *computed.notes):
         click.echo(f"note: {note}", err=True)
-    engines = ", ".join(computed.engines) or "no engine"
-    click.echo(
-        f"{len(computed.values)} cells computed by {engines} in {computed.seconds * 1000:.0f} ms",
-        err=True,
-    )
+    if computed.values or computed.not_calculated:
+        engines = ", ".join(computed.engines) or "no engine"
+        took = f"{computed.seconds * 1000:.0f} ms"
+        summary = f"{counted(len(computed.values), 'cell')} computed by {engines} in {took}"
+    else:
+        summary = "nothing was computed: there is no formula"
+    click.echo(summary, err=True)
     if result.written is not None:
         click.echo(f"written: {result.written}", err=True)
 
@@ -213,7 +215,7 @@ def _print_records(function: str, *, as_json: bool) -> None:
         click.echo(json.dumps(shown))
         return
     names = sorted({engine for records in shown.values() for engine in records})
-    records_table = table("!shape", *names)
+    records_table = table("!shape", *(f"!{engine}" for engine in names))
     for name, records in shown.items():
         cells = (records.get(engine) for engine in names)
         records_table.add_row(name, *(f"{c[0]} of {c[1]}" if c else "" for c in cells))

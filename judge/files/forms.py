@@ -39,10 +39,10 @@ from judge.files.documents import MalformedError, json_type, written
 
 Document = TypeVar("Document")
 
-Count = Annotated[int, "from 0 on"]
+Count = Annotated[int, "at least 0"]
 """An integer that is not negative."""
 
-Amount = Annotated[float, "from 0 on"]
+Amount = Annotated[float, "at least 0"]
 """A number that is not negative."""
 
 Sha256 = Annotated[str, "SHA-256"]
@@ -245,10 +245,10 @@ _SCALARS = {
     bool: _Scalar(_check_truth, {"type": "boolean"}),
     object: _ANYTHING,
     Count: _Scalar(
-        _number("an integer from 0 on", int, least=0), {"type": "integer", "minimum": 0}
+        _number("an integer of at least 0", int, least=0), {"type": "integer", "minimum": 0}
     ),
     Amount: _Scalar(
-        _number("a number from 0 on", int, float, least=0), {"type": "number", "minimum": 0}
+        _number("a number of at least 0", int, float, least=0), {"type": "number", "minimum": 0}
     ),
     Sha256: _Scalar(_check_sha256, {"type": "string", "pattern": f"^{_SHA256.pattern}$"}),
     TaskId: _Scalar(_check_task_id, {"type": ["string", "integer"]}),

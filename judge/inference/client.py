@@ -208,8 +208,15 @@ def _detail(error: openai.APIStatusError) -> str:
     with contextlib.suppress(
         Exception
     ):  # the body was not read or is broken, so it gives no details
-        return error.response.text.strip()[:200]
+        text = error.response.text.strip()
+        title = _HTML_TITLE.match(text)  # the page of a proxy says no more than its title
+        return (title[1] if title else text)[:200]
     return ""
+
+
+_HTML_TITLE = re.compile(
+    r"<(?:!doctype|html).{,2000}?<title>\s*([^<]*[^<\s])", re.DOTALL | re.IGNORECASE
+)
 
 
 MAX_BODY_BYTES = 8 * 1024 * 1024

@@ -101,7 +101,7 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""How many of the tasks whose outputs lost features or formulas are named."""
+"""How many tasks whose outputs lost features or formulas are named; the others are counted."""
 
 
 def _of_figures(name: str) -> Any:

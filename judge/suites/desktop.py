@@ -138,7 +138,7 @@ class DesktopFormat(SuiteFormat):
         return (f"{other}: {reason}; name that folder to judge them: {root / other}",)
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{id}_output.xlsx`` or another suffix; ``1_``, the case number, may precede it."""
+        """Reads ``{id}_output.xlsx``, with any suffix; ``1_``, the case number, may precede it."""
         match = _OUTPUT.fullmatch(file_name)
         return None if match is None else (match["id"], int(match["number"] or 1))
 

@@ -297,7 +297,7 @@ def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Te
         inner.only("number", "inputs", "golds")
         number = inner.values.get("number", position)
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            inner.fault("number", f"must be an integer from 1 on, not {shown(number)}")
+            inner.fault("number", f"must be an integer of at least 1, not {shown(number)}")
             number = position
         if number in cases:
             inner.fault("number", f"is {number}, which another case already has")

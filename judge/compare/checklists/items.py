@@ -231,7 +231,7 @@ def _item(value: object, number: int) -> Item:
     points, penalty = value.get("points", 1), value.get("penalty", False)
     if not is_number(points) or points < 0:
         raise UsageError(
-            f"{where}: points are a number from 0 on",
+            f"{where}: points must be a number of at least 0",
             hint='Points to take off are "penalty": true.',
         )
     if not isinstance(penalty, bool):
@@ -271,7 +271,7 @@ def _groups(value: object) -> dict[str, float]:
     for name, group in value.items():
         weight = group.get("weight") if isinstance(group, Mapping) else None
         if not is_number(weight) or weight < 0:  # type: ignore[operator]
-            raise UsageError(f"group {name}: the weight is not a number from 0 on")
+            raise UsageError(f"group {name}: the weight is not a number of at least 0")
         weights[str(name)] = float(weight)  # type: ignore[arg-type]
     return weights
 
@@ -371,8 +371,8 @@ TEXT_OR_TEXTS = FieldForm(
     lambda value: isinstance(value, str) or is_texts(value), "a string or a list of strings"
 )
 NUMBER = FieldForm(is_number, "a number")
-AMOUNT = FieldForm(_is_amount, "a number from 0 on")
-COUNT = FieldForm(_is_count, "a whole number from 0 on")
+AMOUNT = FieldForm(_is_amount, "a number of at least 0")
+COUNT = FieldForm(_is_count, "a whole number of at least 0")
 TRUTH = FieldForm(lambda value: isinstance(value, bool), "true or false")
 OBJECT = FieldForm(lambda value: isinstance(value, Mapping), "an object")
 OBJECTS = FieldForm(

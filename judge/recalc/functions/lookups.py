@@ -453,7 +453,7 @@ _LIKE_CELL = re.compile(r"[A-Z]{1,3}\d+|R\d*C?\d*|C\d*", re.IGNORECASE)
 
 
 def _address(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """ADDRESS: LibreOffice writes a point after the sheet if the arguments before are left out."""
+    """ADDRESS: LibreOffice writes a point after the sheet if arguments before it are left out."""
     if not 2 <= len(arguments) <= 5:
         raise UnsureError
     numbers = [0, 0, 1, 1]

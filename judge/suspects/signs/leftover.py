@@ -252,7 +252,7 @@ def _kept_from(
 
 
 def _is_held(book: Book, value: CellValue) -> bool:
-    """Returns whether any cell of a workbook has a value: the value may come from that cell."""
+    """Returns whether some cell of a workbook holds this value, which may come from that cell."""
     return any(
         same_constant(value, held)
         for sheet in book.sheet_names

@@ -25,10 +25,13 @@ def test_what_is_declared_comes_out_as_it_is() -> None:
     [
         ({"task": 1.5}, "field 'task' must be text or an integer, not a number"),
         ({"task": True}, "field 'task' must be text or an integer, not true or false"),
-        ({"sample": -1}, "field 'sample' must be an integer from 0 on, not a number"),
-        ({"sample": None}, "field 'sample' must be an integer from 0 on, not null"),
-        ({"sample": 2**70}, "field 'sample' must be an integer from 0 on, not a number"),
-        ({"seconds": {"run": -0.5}}, "field 'seconds.run' must be a number from 0 on, not a num"),
+        ({"sample": -1}, "field 'sample' must be an integer of at least 0, not a number"),
+        ({"sample": None}, "field 'sample' must be an integer of at least 0, not null"),
+        ({"sample": 2**70}, "field 'sample' must be an integer of at least 0, not a number"),
+        (
+            {"seconds": {"run": -0.5}},
+            "field 'seconds.run' must be a number of at least 0, not a num",
+        ),
         ({"seconds": []}, "field 'seconds' must be an object, not an array"),
         ({"runs": {}}, "field 'runs' must be an array, not an object"),
         ({"runs": [{}, 3]}, "field 'runs[1]' must be an object, not a number"),
@@ -65,7 +68,10 @@ def test_a_dataclass_is_a_declaration_as_well() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tasks": {"7": {**TIME, "cpu_s": True}}}, "field 'tasks.7.cpu_s' must be a number from"),
+        (
+            {"tasks": {"7": {**TIME, "cpu_s": True}}},
+            "field 'tasks.7.cpu_s' must be a number of at least 0",
+        ),
         ({"tasks": {"7": {**TIME, "cpu_s": float("nan")}}}, "field 'tasks.7.cpu_s' must be a num"),
         ({"tasks": {"7": {**TIME, "wall_s": 2**63}}}, "field 'tasks.7.wall_s' must be a number"),
         ({"tasks": {"7": {"digest": "0", "cpu_s": 1}}}, "field 'tasks.7.wall_s' is missing"),

@@ -178,6 +178,25 @@ def test_an_error_is_what_its_status_says_before_its_last_byte_is_there() -> Non
             models(server.url, policy)
 
 
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        (
+            b"<html>\n<head><title>\n502 Bad Gateway </title></head><body><h1>502</h1>",
+            "502 Bad Gateway",
+        ),
+        (b"<!DOCTYPE HTML>\n<html lang='en'><meta charset='utf-8'><title>No</title>", "No"),
+        (b"<html>no title</html>", "<html>no title</html>"),
+        (b"busy", "busy"),
+    ],
+)
+def test_of_an_error_page_only_the_title_is_shown(page: bytes, shown: str) -> None:
+    with raw_server(lambda exchange: exchange.answer(403, page)) as server:
+        with pytest.raises(CallError) as caught:
+            chat(server.url, RetryPolicy(attempts=1))
+        assert caught.value.message.endswith(f"the server says 403: {shown}")
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_said_and_not_followed(status: int) -> None:
     """Neither to another host, which would receive the prompt, nor in circles."""

@@ -268,9 +268,20 @@ def test_the_library_computes_bytes_and_paths(book: Path, tmp_path: Path) -> Non
     recalculating.close()
 
 
+@pytest.mark.usefixtures("sandbox")
+def test_a_workbook_without_formulas(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.xlsx"
+    plain.write_bytes(package({"A1": 1}))
+    result = CliRunner().invoke(recalc, [str(plain)], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.output == "nothing was computed: there is no formula\n"
+
+
 def test_the_records_of_a_function_are_shown() -> None:
     result = CliRunner().invoke(engines, ["roman"], catch_exceptions=False)
     assert "ROMAN(c,1)" in result.stdout
+    heading = result.stdout.splitlines()[1].split()
+    assert {"formualizer", "libreoffice"} <= set(heading), "no name is broken over two lines"
     found = CliRunner().invoke(engines, ["_xlfn.ROMAN", "--json"], catch_exceptions=False)
     right, total = json.loads(found.stdout)["ROMAN"]["libreoffice"]
     assert 0 < right < total

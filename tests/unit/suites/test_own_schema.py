@@ -214,7 +214,7 @@ def test_the_sample_suite_is_the_same_in_it(tmp_path: Path) -> None:
         ({"cases": []}, "field 'cases' is empty"),
         ({"cases": {}}, "field 'cases' must be a list"),
         ({"cases": [3]}, "field 'cases[0]' must be an object, not 3"),
-        ({"cases": [{"number": 0}]}, "field 'cases[0].number' must be an integer from 1 on"),
+        ({"cases": [{"number": 0}]}, "field 'cases[0].number' must be an integer of at least 1"),
         ({"cases": [{"number": 2}, {}]}, "field 'cases[1].number' is 2, which another"),
         ({"cases": [{"inputs": [3]}]}, "field 'cases[0].inputs[0]' must be an object or text"),
         (

@@ -92,7 +92,7 @@ def test_values_on_record_are_bounded() -> None:
         ({"items": [{"id": "a", "kind": "cell"}] * 3_000}, "1 to 2,000 items"),
         ({"items": [{"id": "a", "kind": "text"}] * 2}, "two items 'a'"),
         ({"items": [{"id": "a"}]}, "kind is missing"),
-        ({"items": [{"id": "a", "kind": "text", "points": -1}]}, "points are a number"),
+        ({"items": [{"id": "a", "kind": "text", "points": -1}]}, "points must be a number"),
         ({"items": [{"id": "a", "kind": "text"}], "groups": {"b": {"weight": 1}}}, "no weight"),
         ({"items": [{"id": "a", "kind": "text"}], "pass_share": 2}, "pass_share"),
         ({"items": [{"id": "a", "kind": "text"}], "pass": 2}, "no option 'pass'"),
