@@ -2,8 +2,10 @@
 
 Most tests of this suite wait: for a limit that a hostile program runs into, for a container, for a
 page, for a desktop that has to come to rest (it keeps a processor busy for less than half of the
-time). So there are three workers for each processor. One of them takes the tests that compute, so
-that the processors are busy from the beginning to the end while the two others wait.
+time). So there are two workers for each processor. One of them takes the tests that compute, so
+that the processors are busy from the beginning to the end while the other one waits. A third one
+costs more than it gains: every worker collects all tests, imports their modules, and makes the
+fixtures that are shared.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Iterable
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-WORKERS_PER_PROCESSOR = 3
+WORKERS_PER_PROCESSOR = 2
 MAX_WORKERS = 12
 
 ONE_BY_ONE = (

@@ -39,6 +39,6 @@ def test_workers_take_the_longest_unit_of_their_kind_first() -> None:
 
 
 def test_there_are_more_workers_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for processors, workers in ((1, 3), (2, 6), (64, distribution.MAX_WORKERS)):
+    for processors, workers in ((1, 2), (2, 4), (64, distribution.MAX_WORKERS)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, count=processors: set(range(count)))
         assert distribution.workers() == workers
