@@ -27,6 +27,13 @@ SECONDS_BETWEEN_LINES = 5.0
 """How often a command writes its progress if there is no terminal for a live line."""
 
 
+def clock(seconds: float) -> str:
+    """Writes a span of time as minutes and seconds, ``4:05``, or with hours, ``1:04:05``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def visible(text: str) -> str:
     """Escapes every character that acts on a terminal, or that is invisible there.
 

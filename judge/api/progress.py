@@ -12,7 +12,7 @@ from collections import Counter
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from judge.console import SECONDS_BETWEEN_LINES, make_console
+from judge.console import SECONDS_BETWEEN_LINES, clock, make_console
 from judge.grading.batch import Event
 
 
@@ -79,17 +79,9 @@ class Tally:
         if (rate := self.rate) is not None:
             parts.append(f"{rate:.1f}/s")
         if (remaining := self.remaining_s) is not None and self.done < self.total:
-            parts.append(f"{_duration(remaining)} left")
+            parts.append(f"{clock(remaining)} left")
         parts.append(" ".join(f"{code} {count}" for code, count in sorted(self.verdicts.items())))
         return ", ".join(part for part in parts if part)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}:{minutes:02}:{rest:02}"
-    return f"{minutes}:{rest:02}"
 
 
 class Silent:

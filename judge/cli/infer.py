@@ -28,7 +28,7 @@ from judge.cli.options import (
     read_limits,
 )
 from judge.cli.signals import run_until_signal
-from judge.console import SECONDS_BETWEEN_LINES, make_console, visible
+from judge.console import SECONDS_BETWEEN_LINES, clock, make_console, visible
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
@@ -404,8 +404,8 @@ class InferenceProgress:
                 continue  # a task has finished meanwhile
             said_s = time.monotonic()
             line = (
-                f"{self._tasks}; waiting for replies for {_span_of(said_s - self._heard_s)} "
-                f"(--timeout gives up a reply after {_span_of(self._timeout_s)})"
+                f"{self._tasks}; waiting for replies for {clock(said_s - self._heard_s)} "
+                f"(--timeout gives up a reply after {clock(self._timeout_s)})"
             )
             if self._bar is not None:
                 self._bar.update(self._task, description=line)
@@ -447,18 +447,12 @@ class InferenceProgress:
                 f"{per_minute / 60:.1f}/s" if per_minute >= 60 else f"{per_minute:.1f}/min"
             )
         if self._asked and event.done < event.total:
-            parts.append(f"{_span_of((event.total - event.done) * elapsed_s / self._asked)} left")
+            parts.append(f"{clock((event.total - event.done) * elapsed_s / self._asked)} left")
         parts += [f"{count} {_WORDS[name]}" for name, count in self._counts.items() if count]
         parts.append(f"{event.tokens:,} tokens")
         if event.cost is not None:
             parts.append(f"${event.cost:.2f}")
         return ", ".join(parts)
-
-
-def _span_of(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def show_summary(summary: InferenceSummary, path: str) -> None:
@@ -481,7 +475,7 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     )
     if summary.cost is not None:
         click.echo(f"  cost: ${summary.cost:.4f}")
-    click.echo(f"  time: {_span_of(summary.seconds)}")
+    click.echo(f"  time: {clock(summary.seconds)}")
     for note in summary.notes:
         click.echo(f"  note: {visible(note)}")
     for name, problem in list(summary.failures.items())[:10]:

@@ -37,7 +37,7 @@ _CONVERTING = WITH_CRITERIA.union(
 
 def has_criteria(formula: str) -> bool:
     """Whether a formula calls a function that compares cells with criteria."""
-    return not traits(formula).functions.isdisjoint(WITH_CRITERIA)
+    return not with_form(formula)[0].traits.functions.isdisjoint(WITH_CRITERIA)
 
 
 def may_convert(formula: str) -> bool:

@@ -141,15 +141,20 @@ def _parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     return " ".join(path), context.params
 
 
+def _work_where_examples_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the files and folders that examples name, and works in their folder."""
+    monkeypatch.chdir(folder)
+    for name in FOLDERS:
+        Path(name).mkdir(parents=True)
+    for name in FILES:
+        Path(name).touch()
+
+
 @pytest.mark.parametrize("path", COMMANDS)
 def test_every_command_has_examples_that_parse(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in FOLDERS:
-        Path(folder).mkdir(parents=True)
-    for file in FILES:
-        Path(file).touch()
+    _work_where_examples_do(tmp_path, monkeypatch)
     assert PAGES[path].examples
     for example in PAGES[path].examples:
         assert len(f"  judge {example}") <= 80
@@ -163,11 +168,7 @@ def test_every_command_has_examples_that_parse(
 def test_the_examples_name_tasks_that_the_sample_suites_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in FOLDERS:
-        Path(folder).mkdir(parents=True)
-    for file in FILES:
-        Path(file).touch()
+    _work_where_examples_do(tmp_path, monkeypatch)
     named = []
     for page in PAGES.values():
         for example in page.examples:
