@@ -119,10 +119,10 @@ def _values(workbook: Workbook, source: Source | None) -> tuple[object, ...]:
     """Returns the values that a series shows, from its cells or from the chart's own cache."""
     if source is None:
         return ()
-    held = read_reference(workbook, source.reference) if source.reference else None
-    if held is None or all(value is None for value in held):
+    values = read_reference(workbook, source.reference) if source.reference else None
+    if values is None or all(value is None for value in values):
         return tuple(map(_plain, source.cached))
-    return tuple(map(_plain, held))
+    return tuple(map(_plain, values))
 
 
 def _plain(value: object) -> object:

@@ -389,10 +389,10 @@ class SheetCells:
 
 def _end(filled: Iterable[int], limit: int) -> int:
     """Returns where Ctrl+arrow leads from the first cell of a line with these filled cells."""
-    places = set(filled)
+    filled_indices = set(filled)
     index = 1
-    if 1 in places and 2 in places:
-        while index + 1 in places:
+    if 1 in filled_indices and 2 in filled_indices:
+        while index + 1 in filled_indices:
             index += 1
         return index
-    return min((window for window in places if window > 1), default=limit)
+    return min((window for window in filled_indices if window > 1), default=limit)

@@ -451,11 +451,11 @@ def _filters(pivot: PivotView) -> list[str]:
 
 def filter_properties(gold: SheetCells, answer: SheetCells) -> Compared:
     """Compares the filters of two sheets: their ranges, and the rows that they show."""
-    places = _filter_place(gold), _filter_place(answer)
-    if places[0] is None or places[1] is None:
-        first, second = (None if area is None else str(area) for area in places)
+    ranges = _filter_place(gold), _filter_place(answer)
+    if ranges[0] is None or ranges[1] is None:
+        first, second = (None if area is None else str(area) for area in ranges)
         return dict.fromkeys(("filters", "source"), (first, second, first == second))
-    keys = gold.visible(places[0]), answer.visible(places[1])
+    keys = gold.visible(ranges[0]), answer.visible(ranges[1])
     wrong = next(
         (
             (one, other)
@@ -468,7 +468,7 @@ def filter_properties(gold: SheetCells, answer: SheetCells) -> Compared:
     same = len(keys[0]) == len(keys[1]) and wrong is None
     return {
         "filters": (_rows(rows[0]), _rows(rows[1]), same),
-        "source": (str(places[0]), str(places[1]), places[0] == places[1]),
+        "source": (str(ranges[0]), str(ranges[1]), ranges[0] == ranges[1]),
     }
 
 

@@ -212,8 +212,8 @@ def value_changes(
 
 def _is_covered(key: int, merges: Sequence[Window]) -> bool:
     """Whether a cell is hidden in a merged range, which shows only its first cell."""
-    place = key >> COLUMN_BITS, key & COLUMN_MASK
-    return any(merge.holds(*place) and place != merge.first for merge in merges)
+    position = key >> COLUMN_BITS, key & COLUMN_MASK
+    return any(merge.holds(*position) and position != merge.first for merge in merges)
 
 
 def _order(ref: CellRef) -> str:

@@ -174,8 +174,10 @@ def _check_golds(golds: Sequence[Gold]) -> None:
         GoldFaultError: the case has no gold, or a gold that is a value.
     """
     if not golds or any(gold.path is None and gold.data is None for gold in golds):
-        what = "one that is a value" if golds else "none"
-        raise GoldFaultError(f"cells are compared with a gold workbook, but the case has {what}")
+        existing = "one that is a value" if golds else "none"
+        raise GoldFaultError(
+            f"cells are compared with a gold workbook, but the case has {existing}"
+        )
 
 
 def _is_blank(gold: Workbook, plan: Plan) -> bool:

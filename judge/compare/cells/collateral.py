@@ -82,7 +82,7 @@ class Lines:
             rows, row_shifts = _placed(shifted, second, answer, by_row=True)
         return Lines(rows, columns, row_shifts + column_shifts)
 
-    def place(self, key: int) -> int | None:
+    def key_in_other(self, key: int) -> int | None:
         """Returns the key of a cell in the other sheet; None if its line was deleted."""
         if self.rows is None and self.columns is None:
             return key
@@ -99,8 +99,8 @@ IN_PLACE = Lines()
 
 
 def _moved(contents: Contents, lines: Lines) -> Contents:
-    placed = ((lines.place(key), held) for key, held in contents.items())
-    return {key: held for key, held in placed if key is not None}
+    placed = ((lines.key_in_other(key), content) for key, content in contents.items())
+    return {key: content for key, content in placed if key is not None}
 
 
 _Line = Mapping[int, tuple[type, object]]
@@ -111,7 +111,7 @@ def _placed(
     first: Contents, second: Contents, answer: Sequence[Window], *, by_row: bool
 ) -> tuple[Mapping[int, int | None] | None, int]:
     """Maps lines to lines, and counts shifts; returns None and 0 if no line was shifted."""
-    one, two = (_lines(each, answer, by_row=by_row) for each in (first, second))
+    one, two = (_lines(sheet, answer, by_row=by_row) for sheet in (first, second))
     for alike in (_in_common_positions, _in_common_contents):
         placed, shifts = _matched(*alike(one, two))
         if placed is not None:
@@ -132,8 +132,8 @@ def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> Map
             for part in answer
         ):
             continue
-        held = contents[key]
-        content = held.value if held.formula is None else formula_shape(held.formula)
+        cell = contents[key]
+        content = cell.value if cell.formula is None else formula_shape(cell.formula)
         lines.setdefault(line, {})[across] = type(content), content
     return lines
 
@@ -151,21 +151,21 @@ def _in_common_positions(
     bags: tuple[dict[int, Counter[Hashable]], ...] = ({}, {})
     for bag, lines in zip(bags, (first, second), strict=True):
         for line in lines.values():
-            for across, held in line.items():
-                bag.setdefault(across, Counter())[held] += 1
+            for across, content in line.items():
+                bag.setdefault(across, Counter())[content] += 1
     one, two = bags
     common = {
         across
-        for across, held in one.items()
+        for across, content in one.items()
         if across in two
-        and (held & two[across]).total() * 2 >= max(held.total(), two[across].total())
+        and (content & two[across]).total() * 2 >= max(content.total(), two[across].total())
     }
     if not common:
         common = {*one, *two}
 
     def signed(lines: Mapping[int, _Line]) -> _Signatures:
         kept = (
-            (n, tuple((across, held) for across, held in line.items() if across in common))
+            (n, tuple((across, content) for across, content in line.items() if across in common))
             for n, line in lines.items()
         )
         return {n: signature for n, signature in kept if signature}
@@ -178,13 +178,14 @@ def _in_common_contents(
 ) -> tuple[_Signatures, _Signatures]:
     """Returns the lines' content that occurs on both sides, in any position."""
     one, two = (
-        {held for line in lines.values() for held in line.values()} for lines in (first, second)
+        {content for line in lines.values() for content in line.values()}
+        for lines in (first, second)
     )
 
     def signed(lines: Mapping[int, _Line]) -> _Signatures:
         common = one & two
         kept = (
-            (n, tuple(held for held in line.values() if held in common))
+            (n, tuple(content for content in line.values() if content in common))
             for n, line in lines.items()
         )
         return {n: signature for n, signature in kept if signature}
@@ -201,7 +202,7 @@ def _matched(
     all lines, and more than the lines that did not move.
     """
     anchors = list(_anchors(first, second))
-    in_place = sum(second.get(line) == held for line, held in first.items())
+    in_place = sum(second.get(line) == content for line, content in first.items())
     apart = [there - here for here, there in anchors]
     if not any(apart) or len(anchors) * 2 < len(first) or len(anchors) <= in_place:
         return None, 0
@@ -240,13 +241,13 @@ def _unique_anchors(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> Iterator[tuple[int, int]]:
     """Yields the longest sequence of lines that are unique and in the same order on both sides."""
-    once = {held for held, n in Counter(first.values()).items() if n == 1}
-    here = {held: line for line, held in second.items()}
+    once = {content for content, n in Counter(first.values()).items() if n == 1}
+    here = {content: line for line, content in second.items()}
     counts = Counter(second.values())
     pairs = [
-        (line, here[held])
-        for line, held in sorted(first.items())
-        if held in once and counts[held] == 1
+        (line, here[content])
+        for line, content in sorted(first.items())
+        if content in once and counts[content] == 1
     ]
     # The longest increasing subsequence, by patience sorting.
     tops: list[int] = []
@@ -331,12 +332,12 @@ class Collateral:
         return self.counts[Harm.OVERWRITTEN] + self.counts[Harm.ERASED] + self.features
 
     def __str__(self) -> str:
-        first = next((f"{each.sheet}!{each.cell}" for each in self.cells), "")
-        said = (
+        first = next((f"{cell.sheet}!{cell.cell}" for cell in self.cells), "")
+        summary = (
             f"outside the answer, {self.counts[Harm.OVERWRITTEN]:,} cells were overwritten and "
             f"{self.counts[Harm.ERASED]:,} erased, and {self.features:,} features are lost"
         )
-        return f"{said} (first: {first})" if first and self.damage > self.features else said
+        return f"{summary} (first: {first})" if first and self.damage > self.features else summary
 
     def to_json(self, mode: str) -> CollateralRecord:
         """Returns the figures as they are written to records.
@@ -345,7 +346,7 @@ class Collateral:
             mode: ``note`` or ``fail``.
         """
         cells: list[CollateralCellRecord] = [
-            {"kind": each.harm.value, "sheet": each.sheet, "cell": each.cell} for each in self.cells
+            {"kind": cell.harm.value, "sheet": cell.sheet, "cell": cell.cell} for cell in self.cells
         ]
         return {
             "as": mode,
@@ -387,16 +388,16 @@ def find_collateral(
         WorkbookError: a part is missing, broken or over a limit; its culprit is the package.
     """
     answer: dict[str, list[Window]] = {}
-    for each in (*gold_ranges, *output_ranges):
-        if each is not None:
-            answer.setdefault(each.sheet, []).append(each.window)
+    for area in (*gold_ranges, *output_ranges):
+        if area is not None:
+            answer.setdefault(area.sheet, []).append(area.window)
     names = {name: same_sheet(name, output.sheet_names) for name in before.sheet_names}
     sheets = [
         _SheetSides.of(
-            before, gold, output, (name, same_sheet(name, gold.sheet_names), found), answer
+            before, gold, output, (name, same_sheet(name, gold.sheet_names), output_name), answer
         )
-        for name, found in names.items()
-        if found is not None
+        for name, output_name in names.items()
+        if output_name is not None
     ]
     sheets += [
         _SheetSides.of(
@@ -421,7 +422,8 @@ def find_collateral(
         # The names of a sheet that is gone, or has another name now, cannot refer to it.
         shifted = any(sides.in_output.shifts for sides in sheets)
         features += sum(
-            not _means_the_same(held, found, shifted=shifted) for held, found in losses.redefined
+            not _means_the_same(original, actual, shifted=shifted)
+            for original, actual in losses.redefined
         )
     return count.collateral(features)
 
@@ -525,18 +527,25 @@ class _SheetSides:
             names: names of the sheet in the three workbooks.
             answer: rectangles of the answer, by the sheets of gold and output.
         """
-        own, kept, found = names
-        windows = list(dict.fromkeys([*answer.get(found, ()), *answer.get(kept or found, ())]))
-        held = _contents(before, own) if own is not None else {}
+        own, kept, output_name = names
+        windows = list(
+            dict.fromkeys([*answer.get(output_name, ()), *answer.get(kept or output_name, ())])
+        )
+        original = _contents(before, own) if own is not None else {}
         expected = _contents(gold, kept) if kept is not None else {}
-        actual = _contents(output, found)
-        in_gold, in_output = Lines.of(held, expected, windows), Lines.of(held, actual, windows)
-        return cls(own, kept, found, held, expected, actual, in_gold, in_output, windows)
+        actual = _contents(output, output_name)
+        in_gold, in_output = (
+            Lines.of(original, expected, windows),
+            Lines.of(original, actual, windows),
+        )
+        return cls(own, kept, output_name, original, expected, actual, in_gold, in_output, windows)
 
     def is_answer(self, key: int) -> bool:
         """Whether a cell of the input is part of the answer, in gold or output."""
-        places = self.in_gold.place(key), self.in_output.place(key)
-        return any(each is not None and _is_within(each, self.answer) for each in places)
+        keys = self.in_gold.key_in_other(key), self.in_output.key_in_other(key)
+        return any(
+            other_key is not None and _is_within(other_key, self.answer) for other_key in keys
+        )
 
 
 class _Count:
@@ -560,34 +569,38 @@ class _Count:
         name = sides.before_name or sides.output_name
         self._moved += sides.in_output.shifts
         reached, of_input = set(), set()
-        for key, held in sides.before.items():
-            there, expected = sides.in_output.place(key), sides.in_gold.place(key)
+        for key, original in sides.before.items():
+            there, expected = sides.in_output.key_in_other(key), sides.in_gold.key_in_other(key)
             reached.add(there)
             of_input.add(expected)
             if sides.is_answer(key):
                 continue
             self._exposed += 1
-            found = _NOTHING if there is None else sides.output.get(there, _NOTHING)
-            if not self._same(held, found, moved=self._in_output):
-                wanted = _NOTHING if expected is None else sides.gold.get(expected, _NOTHING)
-                self._note(name, key, self._harm(held, wanted, found))
-                lost = held.formula is not None and found != _NOTHING and found.formula is None
-                self._formulas_lost += lost and self._same(held, wanted, moved=self._in_gold)
-        for key, found in sides.output.items():
+            content = _NOTHING if there is None else sides.output.get(there, _NOTHING)
+            if not self._same(original, content, moved=self._in_output):
+                gold_content = _NOTHING if expected is None else sides.gold.get(expected, _NOTHING)
+                self._note(name, key, self._harm(original, gold_content, content))
+                lost = (
+                    original.formula is not None and content != _NOTHING and content.formula is None
+                )
+                self._formulas_lost += lost and self._same(
+                    original, gold_content, moved=self._in_gold
+                )
+        for key, content in sides.output.items():
             if key not in reached and not _is_within(key, sides.answer):
                 # In a line that only the output has, the gold's cell at this address is a different
                 # one.
-                wanted = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
-                self._note(name, key, self._harm(_NOTHING, wanted, found))
+                gold_content = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
+                self._note(name, key, self._harm(_NOTHING, gold_content, content))
 
-    def _harm(self, held: Content, wanted: Content, found: Content) -> Harm:
-        if self._same(wanted, found, moved=self._in_gold or self._in_output):
+    def _harm(self, original: Content, gold_content: Content, content: Content) -> Harm:
+        if self._same(gold_content, content, moved=self._in_gold or self._in_output):
             return Harm.AS_GOLD
-        if not self._same(held, wanted, moved=self._in_gold):
+        if not self._same(original, gold_content, moved=self._in_gold):
             return Harm.OTHER
-        if held == _NOTHING:
+        if original == _NOTHING:
             return Harm.ADDED
-        return Harm.ERASED if found == _NOTHING else Harm.OVERWRITTEN
+        return Harm.ERASED if content == _NOTHING else Harm.OVERWRITTEN
 
     def _same(self, first: Content, second: Content, *, moved: bool) -> bool:
         """Whether two cells have the same content.
@@ -636,7 +649,7 @@ def _new_errors(before: Workbook, output: Workbook, sides: _SheetSides) -> int:
     """Counts cells of an output sheet with an error value that the input does not have there."""
     old: set[int | None] = set()
     if sides.before_name is not None:
-        old = {sides.in_output.place(key) for key in _errors(before, sides.before_name)}
+        old = {sides.in_output.key_in_other(key) for key in _errors(before, sides.before_name)}
     return len(_errors(output, sides.output_name) - old)
 
 
@@ -655,10 +668,15 @@ def _restyled(before: Workbook, gold: Workbook, output: Workbook, sides: _SheetS
 
     def details(workbook: Workbook, area: CellRange, placed: Lines) -> dict[int, str]:
         # Deleted lines have no look; their cells are compared with themselves and never count.
-        found = StyleChecker(before, workbook, _STYLE).details(
-            first, area, lambda key: key if (there := placed.place(key)) is None else there, skip=()
+        details = StyleChecker(before, workbook, _STYLE).details(
+            first,
+            area,
+            lambda key: key if (there := placed.key_in_other(key)) is None else there,
+            skip=(),
         )
-        return {key: said for key, said in found.items() if placed.place(key) is not None}
+        return {
+            key: detail for key, detail in details.items() if placed.key_in_other(key) is not None
+        }
 
     restyled = [key for key in details(output, third, sides.in_output) if not sides.is_answer(key)]
     if not restyled:

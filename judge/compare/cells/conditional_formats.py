@@ -170,9 +170,9 @@ def scale(
     if not numbers:
         return lambda _: None
     ranked = sorted(numbers.values())
-    places = [_threshold(point, ranked) for point in points]
-    stops = [threshold for threshold in places if threshold is not None]
-    if len(stops) < len(places):
+    thresholds = [_threshold(point, ranked) for point in points]
+    stops = [threshold for threshold in thresholds if threshold is not None]
+    if len(stops) < len(thresholds):
         return "a colour scale with bounds that have to be computed"
     fixed_colours = [colour for colour in colours if colour is not None]
 
@@ -583,7 +583,7 @@ class RuleComparison:
                 actual = self._look(self._output, cell_key(row + down, column), second)
                 for name in unlike.names:
                     if not attribute_agrees(name, shown, actual):
-                        yield key, _told(name, shown, actual)
+                        yield key, _look_difference(name, shown, actual)
 
     def _by_text(self, key: int, unlike: _Unlike, reason: str) -> Iterator[tuple[int, str]]:
         if reason != _ONE_SIDED:
@@ -605,7 +605,7 @@ class RuleComparison:
         return replace(own, **overlay) if overlay else own  # type: ignore[arg-type]
 
 
-def _told(name: str, shown: CellStyle, actual: CellStyle) -> str:
+def _look_difference(name: str, shown: CellStyle, actual: CellStyle) -> str:
     return (
         f"{name.replace('_', ' ')}: with conditional formats expected {getattr(shown, name)}, "
         f"found {getattr(actual, name)}"

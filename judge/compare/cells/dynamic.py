@@ -151,10 +151,10 @@ class _Measure:
         """Tries the changes; returns the class of the output, and the changes that show it."""
         cells, precedents = self._formulas()
         first, last = self._computed(self._gold, own=True), self._computed(self._output, own=False)
-        known = [c for c in cells if c not in first.unknown and c not in last.unknown]
-        if not known:
+        computed = [c for c in cells if c not in first.unknown and c not in last.unknown]
+        if not computed:
             raise _NotMeasurable(Reason.NOT_COMPUTED)
-        eligible = [c for c in known if self._agree(first.values.get(c), last.values.get(c))]
+        eligible = [c for c in computed if self._agree(first.values.get(c), last.values.get(c))]
         if not eligible:
             raise _NotMeasurable(Reason.WRONG_BEFORE)
         problems: list[str] = []
@@ -221,7 +221,7 @@ class _Measure:
         for source in filling_cells(self._gold, area.sheet):
             inside = self._filled_by(source, area)
             if inside is not None and cell_key(source.row, source.column) in keys:
-                yield from (cell_key(*place) for place in inside.cells())
+                yield from (cell_key(*position) for position in inside.cells())
 
     def _computed(self, workbook: Workbook, *, own: bool) -> _Values:
         """The answer in a workbook; values that are stored with formulas are ignored.
@@ -337,8 +337,11 @@ class _Measure:
             for key in self._output.sheet(placed.sheet).formula_keys(placed.window)
         ]
         read = PrecedentFinder(self._output).of(formulas).reads.items()
-        known = [CellRange.of(name, window) for name, windows in read for window in windows]
-        groups = ((PrecedentFinder(self._gold).of(behind[:_MAX_ALONE]), ()), (precedents, known))
+        areas_read = [CellRange.of(name, window) for name, windows in read for window in windows]
+        groups = (
+            (PrecedentFinder(self._gold).of(behind[:_MAX_ALONE]), ()),
+            (precedents, areas_read),
+        )
         for group, left_out in groups:
             taken = [*besides, *left_out]
             for trial in self._value_trials(cells, first, last, group, problems, taken):
@@ -401,17 +404,17 @@ class _Measure:
     def _is_valid(self, change: Change, first: _Values, here: _Values) -> bool:
         if change.expected is None:
             return all(
-                _sort(value) == _sort(here.values.get(place))
-                for place, value in first.values.items()
+                _sort(value) == _sort(here.values.get(position))
+                for position, value in first.values.items()
             )
         if any(area.sheet not in change.expected.sheet_names for area in self._answer):
             return False
         expected = self._stored(change.expected)
-        places = expected.values.keys() | here.values.keys()
+        positions = expected.values.keys() | here.values.keys()
         return not expected.unknown and all(
-            place in here.unknown
-            or self._gold_agrees(expected.values.get(place), here.values.get(place))
-            for place in places
+            position in here.unknown
+            or self._gold_agrees(expected.values.get(position), here.values.get(position))
+            for position in positions
         )
 
     def _stored(self, gold: Workbook) -> _Values:
@@ -428,18 +431,18 @@ class _Measure:
     @functools.cached_property
     def _output_formulas(self) -> frozenset[_Place]:
         """Returns the cells of the output's answer that hold a formula or are filled by one."""
-        found: set[_Place] = set()
+        formula_cells: set[_Place] = set()
         for number, (area, placed) in enumerate(self._pairs):
             down, right = placed.min_row - area.min_row, placed.min_column - area.min_column
             keys = set(self._output.sheet(placed.sheet).formula_keys(placed.window))
             for source in filling_cells(self._output, placed.sheet):
                 inside = self._filled_by(source, placed)
-                keys |= {cell_key(*place) for place in inside.cells()} if inside else set()
-            found |= {
+                keys |= {cell_key(*position) for position in inside.cells()} if inside else set()
+            formula_cells |= {
                 (number, cell_key((key >> COLUMN_BITS) - down, (key & COLUMN_MASK) - right))
                 for key in keys
             }
-        return frozenset(found)
+        return frozenset(formula_cells)
 
 
 def _corners(source: Cell) -> tuple[int, int, int, int]:
@@ -508,17 +511,17 @@ class PrecedentFinder:
         seen: set[CellRef] = set()
         todo = list(cells)
         while todo:
-            found = dependencies_or_doubt(todo, self._index)
-            if found.walk is None:
-                return Precedents({}, Reason.CHANGING if found.volatile else None)
-            if self._is_circular(found.walk.steps):
+            dependencies = dependencies_or_doubt(todo, self._index)
+            if dependencies.walk is None:
+                return Precedents({}, Reason.CHANGING if dependencies.volatile else None)
+            if self._is_circular(dependencies.walk.steps):
                 return Precedents({}, Reason.CIRCULAR)
             todo = []
-            for step in found.walk.steps:
+            for step in dependencies.walk.steps:
                 if step.ref in seen:
                     continue
                 seen.add(step.ref)
-                problem = self._problem(step, found)
+                problem = self._problem(step, dependencies)
                 if problem is not None or len(seen) > _MAX_STEPS:
                     return Precedents({}, problem or Reason.NOT_COMPUTED)
                 for area in self._areas(step):
@@ -529,11 +532,11 @@ class PrecedentFinder:
             return Precedents({}, Reason.NOT_RECALCULATED)
         return Precedents({sheet: list(windows) for sheet, windows in reads.items()})
 
-    def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
+    def _problem(self, step: Followed, dependencies: Dependencies) -> Reason | None:
         traits = step.traits
         # A formula that does not name its cells may depend on every other formula.
         unnamed = bool(traits.functions & _UNNAMED)
-        if traits.volatile or (unnamed and found.volatile):
+        if traits.volatile or (unnamed and dependencies.volatile):
             return Reason.CHANGING
         if traits.functions & _ELSEWHERE or _names_other_workbook(self._formula(step)):
             return Reason.CHANGING
@@ -579,9 +582,9 @@ class PrecedentFinder:
 
     def _named(self, name: str) -> Iterator[CellRange]:
         """Yields the rectangles that a defined name or a table refers to."""
-        for known in self._facts.names:
-            if known.name.upper() == name:
-                for area in areas_of(known.refers_to.removeprefix("=")) or ():
+        for defined in self._facts.names:
+            if defined.name.upper() == name:
+                for area in areas_of(defined.refers_to.removeprefix("=")) or ():
                     sheet = self._index.named(area.sheet)
                     if sheet is not None:
                         yield replace(area, sheet=sheet)
@@ -610,8 +613,8 @@ class PrecedentFinder:
             return False
         filled = [parse_window(pivot.place) for pivot in self._facts.pivots(tab)]
         return any(
-            place is not None and place.intersection(window) is not None
-            for place in filled
+            pivot_window is not None and pivot_window.intersection(window) is not None
+            for pivot_window in filled
             for window in windows
         )
 

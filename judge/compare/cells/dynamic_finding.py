@@ -82,21 +82,21 @@ class DynamicFinding:
             return f"whether the answer follows its inputs was not measured: {self.reason}"
         if self.kind is Dynamic.LIVE:
             return "the answer follows its inputs"
-        said = {
+        text = {
             Dynamic.HARD_CODED: "the answer is constants, which do not follow the inputs",
             Dynamic.STALE: "the answer has formulas, and does not follow what was changed",
             Dynamic.PARTIAL: "the answer follows its inputs only in part",
         }[self.kind]
-        number = next(each for each in self.trials if not each.follows)
+        number = next(trial for trial in self.trials if not trial.follows)
         first = number.change.edits[0]
         value = content_to_json(first.content)
         more = len(number.change.edits) - 1
-        said += f" (changed: {address(first.ref)} to {value!r}" + (
+        text += f" (changed: {address(first.ref)} to {value!r}" + (
             f" and {more:,} more cells, as in case {number.change.case})" if more else ")"
         )
         if self.demand is Demand.FORMULA:
-            return f"{said}; the question asks for a formula"
-        return f"{said}; nobody asked for a formula, so this is not a fault"
+            return f"{text}; the question asks for a formula"
+        return f"{text}; nobody asked for a formula, so this is not a fault"
 
     def to_json(self, mode: str) -> DynamicRecord:
         """Returns the finding as it is written to records.

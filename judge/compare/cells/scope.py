@@ -130,19 +130,20 @@ def find_losses(
         return Losses({}, ())
     first = _features(before)
     expected, actual = _features(gold), _features(output)
-    gone = _parts_of_lost_charts(first, expected, actual)
+    lost_parts = _parts_of_lost_charts(first, expected, actual)
     losses = [
         Loss(
             kind.value,
-            held.label,
-            *_lost_place(held, expected.places(kind, content), actual.places(kind, content)),
+            quantity.label,
+            *_lost_place(quantity, expected.places(kind, content), actual.places(kind, content)),
             kept,
             left,
         )
-        for (kind, content), held in first
-        if (kept := _kept(kind, content, held, expected)) > (left := actual.measure(kind, content))
-        and not _on_lost_sheet(kind, held, expected, actual)
-        and not (kind is FeatureKind.CHART_PART and kept - gone[content] <= left)
+        for (kind, content), quantity in first
+        if (kept := _kept(kind, content, quantity, expected))
+        > (left := actual.measure(kind, content))
+        and not _on_lost_sheet(kind, quantity, expected, actual)
+        and not (kind is FeatureKind.CHART_PART and kept - lost_parts[content] <= left)
     ]
     losses += _lost_formulas(before, gold, output, answer)
     return Losses(
@@ -158,20 +159,24 @@ def _parts_of_lost_charts(first: Features, expected: Features, actual: Features)
     If one of several charts of the same type was lost, it is unknown which one; it is taken to be
     the one with the most parts.
     """
-    gone: Counter[str] = Counter()
-    for (kind, content), held in first:
+    lost_parts: Counter[str] = Counter()
+    for (kind, content), quantity in first:
         if kind is FeatureKind.CHART:
-            lost = _kept(kind, content, held, expected) - actual.measure(kind, content)
+            lost = _kept(kind, content, quantity, expected) - actual.measure(kind, content)
             for label, count in first.chart_parts[content].items():
-                gone[label] += max(lost, 0) * count
-    return gone
+                lost_parts[label] += max(lost, 0) * count
+    return lost_parts
 
 
 def _redefined(first: Features, expected: Features, actual: Features) -> Iterator[tuple[str, str]]:
     for name, meanings in first.definitions.items():
-        found = actual.definitions.get(name, Counter())
+        actual_meanings = actual.definitions.get(name, Counter())
         kept = meanings & expected.definitions.get(name, Counter())
-        yield from zip((kept - found).elements(), (found - meanings).elements(), strict=False)
+        yield from zip(
+            (kept - actual_meanings).elements(),
+            (actual_meanings - meanings).elements(),
+            strict=False,
+        )
 
 
 def _features(workbook: Workbook) -> Features:
@@ -179,28 +184,30 @@ def _features(workbook: Workbook) -> Features:
         return read_features(workbook.package, workbook.tabs, workbook.shared_strings)
 
 
-def _kept(kind: FeatureKind, content: str, held: Quantity, expected: Features) -> int:
-    return min(held.measure, expected.measure(kind, content))
+def _kept(kind: FeatureKind, content: str, quantity: Quantity, expected: Features) -> int:
+    return min(quantity.measure, expected.measure(kind, content))
 
 
 def _lost_place(
-    held: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
+    quantity: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
     """Finds the sheet and cells of the first lost feature; an equal one may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
-    for sheet, where in held.places:
-        place = folded(sheet), where
-        if left[place] > 0:
-            left[place] -= 1
-        elif place in kept:
+    for sheet, where in quantity.places:
+        cells = folded(sheet), where
+        if left[cells] > 0:
+            left[cells] -= 1
+        elif cells in kept:
             return sheet, where
-    return held.sheet, held.where
+    return quantity.sheet, quantity.where
 
 
-def _on_lost_sheet(kind: FeatureKind, held: Quantity, expected: Features, lost: Features) -> bool:
+def _on_lost_sheet(
+    kind: FeatureKind, quantity: Quantity, expected: Features, lost: Features
+) -> bool:
     """Whether the feature's whole sheet was lost; then only the sheet is reported."""
-    sheet = folded(held.sheet)
+    sheet = folded(quantity.sheet)
     return (
         kind is not FeatureKind.SHEET
         and bool(sheet)
@@ -259,8 +266,8 @@ def _lost_on_sheet(
 ) -> list[Loss]:
     third = output.sheet(sheet)
     here = third.formula_keys(WHOLE_SHEET)
-    gone = set(kept).difference(here)
-    if not gone:
+    lost_keys = set(kept).difference(here)
+    if not lost_keys:
         return []
     # The output may have moved formulas: inserted or deleted rows are not a loss.
     missing = Counter(_shape(first.formula(key)) for key in kept)
@@ -268,7 +275,7 @@ def _lost_on_sheet(
     arrays = _arrays(output, sheet, here)
     values = third.values(WHOLE_SHEET)
     lost: dict[bool, list[int]] = {True: [], False: []}
-    for key in sorted(gone):
+    for key in sorted(lost_keys):
         shape = _shape(first.formula(key))
         if missing[shape] > 0 and not _is_within(key, arrays):
             missing[shape] -= 1
@@ -305,13 +312,13 @@ def _is_within(key: int, windows: Sequence[Window]) -> bool:
 def _formula_loss(
     formula: str, sheet: str, keys: Sequence[int], total: int, *, constants: bool
 ) -> Loss:
-    what = "formulas are constants" if constants else "formulas are gone"
+    problem = "formulas are constants" if constants else "formulas are gone"
     shown = (
         formula if len(formula) <= _MAX_FORMULA_CHARS else formula[: _MAX_FORMULA_CHARS - 1] + "…"
     )
     return Loss(
         kind=FORMULA,
-        label=f"{what}, such as {shown}",
+        label=f"{problem}, such as {shown}",
         sheet=sheet,
         place=cell_name(keys[0] >> COLUMN_BITS, keys[0] & COLUMN_MASK),
         kept=total,

@@ -168,17 +168,17 @@ class StyleChecker:
         window = gold_range.window
         details: dict[int, list[str]] = {}
 
-        def note(key: int, what: str) -> None:
-            if what and key not in skip:
-                details.setdefault(key, []).append(what)
+        def note(key: int, difference: str) -> None:
+            if difference and key not in skip:
+                details.setdefault(key, []).append(difference)
 
         self._compare_formats(gold_range, output_range, window, output_key, note)
         if rules is not None:
-            for key, what in rules.differing(skip=skip):
-                note(key, what)
+            for key, difference in rules.differing(skip=skip):
+                note(key, difference)
         if "hyperlink" in self._attributes:
             self._compare_links(gold_range, output_range, window, output_key, note)
-        return {key: "; ".join(what) for key, what in details.items()}
+        return {key: "; ".join(differences) for key, differences in details.items()}
 
     # -- cell formats ----------------------------------------------------------------------------
 

@@ -135,13 +135,13 @@ def _cell(item: Item, workspace: Workspace, _: Reading) -> Outcome:
     if read.unknown:
         return Outcome(0.0, expected, None, spot, f"not computed: {read.unknown}", undecided=True)
     agree = agreement_of(item)
-    found = json_value(read.value)
+    actual = json_value(read.value)
     if any(agree(value_of_json(value), read.value) for value in allowed):
-        return holds(expected, found, spot)
+        return holds(expected, actual, spot)
     number_as_text = isinstance(read.value, str) and any(
         isinstance(value, int | float) for value in allowed
     )
-    return fails(expected, found, spot, "the cell holds text" if number_as_text else "")
+    return fails(expected, actual, spot, "the cell holds text" if number_as_text else "")
 
 
 def _cell_words(item: Item) -> str:
@@ -266,8 +266,8 @@ def _formula(item: Item, workspace: Workspace, _: Reading) -> Outcome:
             cell = stored.get((row, column))
             fault = _formula_fault(item, cell, sheet)
             if fault:
-                found = None if cell is None else cell.formula or json_value(cell.value)
-                return fails(expected, found, f"{sheet}!{cell_name(row, column)}", fault)
+                actual = None if cell is None else cell.formula or json_value(cell.value)
+                return fails(expected, actual, f"{sheet}!{cell_name(row, column)}", fault)
     return holds(expected, None, f"{sheet}!{', '.join(item.texts('cells'))}")
 
 
@@ -276,15 +276,15 @@ def _formula_fault(item: Item, cell: Cell | None, sheet: str) -> str:
     formula = None if cell is None else cell.formula
     if formula is None:
         return "there is no formula"
-    said, references = read_formula(formula)
+    parts, references = read_formula(formula)
     for name in item.texts("functions"):
-        if name.upper() not in said.functions:
+        if name.upper() not in parts.functions:
             return f"the formula does not use {name.upper()}"
     any_of = [name.upper() for name in item.texts("any_function")]
-    if any_of and not said.functions & set(any_of):
+    if any_of and not parts.functions & set(any_of):
         return f"the formula uses none of {', '.join(any_of)}"
     for name in item.texts("without"):
-        if name.upper() in said.functions:
+        if name.upper() in parts.functions:
             return f"the formula uses {name.upper()}"
     for reference in item.texts("references"):
         named, _, area = reference.rpartition("!")
@@ -399,13 +399,13 @@ def _format(item: Item, workspace: Workspace, _: Reading) -> Outcome:
     for window in _windows(item, book, sheet):
         stored = book.cells(sheet, window)
         if banker:
-            places = [spot for spot, cell in stored.items() if source_of(cell) in BANKER]
+            positions = [spot for spot, cell in stored.items() if source_of(cell) in BANKER]
         elif window.size > MAX_CELLS:
             raise MalformedError(f"a range has more than {MAX_CELLS:,} cells")
         else:
-            places = list(window.cells())
-        looked += len(places)
-        for spot in places:
+            positions = list(window.cells())
+        looked += len(positions)
+        for spot in positions:
             cell = stored.get(spot) or Cell(*spot, None)
             fault = convention_fault(cell, book) if banker else _look_fault(item, cell, book)
             if fault:

@@ -234,13 +234,13 @@ def item_record(entry: JudgedItem, reading: Reading) -> ItemRecord:
         record["gated_by"] = entry.gated_by
     other = entry.other
     if other is not None and (other.ended, other.share) != (outcome.ended, outcome.share):
-        said: ItemReading = {"state": other.ended.value, "earned": earned_by(item, other)}
+        state: ItemReading = {"state": other.ended.value, "earned": earned_by(item, other)}
         if other.detail:
-            said["detail"] = shortened(other.detail)
+            state["detail"] = shortened(other.detail)
         if reading is Reading.STANDARD:
-            record["official"] = said
+            record["official"] = state
         else:
-            record["standard"] = said
+            record["standard"] = state
         if fault := outcome.fault or other.fault:
             record["fault"] = fault
     return record
@@ -426,10 +426,10 @@ def finding_of_items(
     ]
     units = sum(entry.judged is Judged.DETERMINISTIC for entry in items)
     differences = [_difference(entry, number) for number, entry in failing]
-    found = finding_of(differences, units=units, max_kept=rules.max_differences)
-    record = {**found.record, **_record(items, options, reading)}
+    finding = finding_of(differences, units=units, max_kept=rules.max_differences)
+    record = {**finding.record, **_record(items, options, reading)}
     undecided = bool(failing) and all(entry.outcome.undecided for _, entry in failing)
-    return replace(found, record=record, undecided=undecided)  # type: ignore[arg-type]
+    return replace(finding, record=record, undecided=undecided)  # type: ignore[arg-type]
 
 
 def _record(

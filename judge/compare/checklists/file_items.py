@@ -295,11 +295,11 @@ def _table_cell(item: Item, names: Sequence[str], body: Sequence[Sequence[str]])
     index = names.index(column) if column in names else column
     if isinstance(index, str) or not isinstance(index, int):
         return fails(column, names, item.file, "there is no such column")
-    place = index if column in names else index - 1
+    position = index if column in names else index - 1
     spot = f"{item.file} row {row}, column {column}"
-    if not (0 < row <= len(body) and 0 <= place < len(body[row - 1])):
+    if not (0 < row <= len(body) and 0 <= position < len(body[row - 1])):
         return fails(item.fields["expected"], None, spot, "there is no such cell")
-    text = body[row - 1][place].strip()
+    text = body[row - 1][position].strip()
     expected = value_of_json(item.fields["expected"])
     value = _typed(text) if isinstance(expected, int | float) else text
     agree = agreement_of(item)(expected, value or None)

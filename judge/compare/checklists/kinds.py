@@ -86,7 +86,7 @@ _SCALE_FORMS = {
 }
 
 
-def _said(item: Item) -> str:
+def _description(item: Item) -> str:
     return item.words or item.id
 
 
@@ -107,11 +107,11 @@ KINDS: Mapping[str, ItemKind] = {
         has_two_readings=True,
         faults=_published_faults,
     ),
-    "llm": ItemKind(_waits(Judged.LLM), _said, _SCALE_FORMS, Judged.LLM),
-    "human": ItemKind(_waits(Judged.HUMAN), _said, _SCALE_FORMS, Judged.HUMAN),
+    "llm": ItemKind(_waits(Judged.LLM), _description, _SCALE_FORMS, Judged.LLM),
+    "human": ItemKind(_waits(Judged.HUMAN), _description, _SCALE_FORMS, Judged.HUMAN),
     "program": ItemKind(
         _waits(Judged.PROGRAM),
-        _said,
+        _description,
         {"code": TEXT, "command": TEXT, "source": OBJECT},
         Judged.PROGRAM,
     ),

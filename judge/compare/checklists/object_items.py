@@ -90,13 +90,15 @@ def _meets(item: Item, areas: Iterable[str]) -> bool:
     )
 
 
-def _counted(item: Item, found: list[str]) -> Outcome:
+def _counted(item: Item, matching: list[str]) -> Outcome:
     """Judges the number of matching objects: by the item's ``count``, or whether any matches."""
     if "count" in item.fields:
         count = item.fields["count"]
-        return holds(count, len(found)) if len(found) == count else fails(count, len(found))
+        return (
+            holds(count, len(matching)) if len(matching) == count else fails(count, len(matching))
+        )
     required = _object_words(item)
-    return holds(required, found[:5]) if found else fails(required, None)
+    return holds(required, matching[:5]) if matching else fails(required, None)
 
 
 def _name(item: Item, book: OpenBook) -> Outcome:
@@ -164,14 +166,14 @@ def _table(item: Item, book: OpenBook) -> Outcome:
 
 def _frozen(item: Item, book: OpenBook) -> Outcome:
     pane = _facts(item, book).view.pane
-    found = {"rows": 0, "columns": 0}
+    panes = {"rows": 0, "columns": 0}
     if pane is not None and pane.frozen:
-        found = {"rows": int(pane.rows), "columns": int(pane.columns)}
+        panes = {"rows": int(pane.rows), "columns": int(pane.columns)}
     required = {name: item.fields[name] for name in ("rows", "columns") if name in item.fields}
     if not required:
-        return holds("frozen", found) if any(found.values()) else fails("frozen", found)
-    right = all(found[name] == count for name, count in required.items())
-    return holds(required, found) if right else fails(required, found)
+        return holds("frozen", panes) if any(panes.values()) else fails("frozen", panes)
+    right = all(panes[name] == count for name, count in required.items())
+    return holds(required, panes) if right else fails(required, panes)
 
 
 def _merged(item: Item, book: OpenBook) -> Outcome:

@@ -41,15 +41,15 @@ def _profile(reading: Reading) -> Profile:
     return PROFILES["official" if reading is Reading.OFFICIAL else "standard"]
 
 
-def _outcome_of(found: Finding) -> Outcome:
-    if found.agrees:
+def _outcome_of(finding: Finding) -> Outcome:
+    if finding.agrees:
         return holds()
-    outcome = fails(detail=found.cause)
-    differences = found.record.get("differences") or []
+    outcome = fails(detail=finding.cause)
+    differences = finding.record.get("differences") or []
     if differences:
         first = differences[0]
-        outcome = fails(first["expected"], first["actual"], first["sheet"], found.cause)
-    return replace(outcome, undecided=found.undecided)
+        outcome = fails(first["expected"], first["actual"], first["sheet"], finding.cause)
+    return replace(outcome, undecided=finding.undecided)
 
 
 # -- rules and metrics -----------------------------------------------------------------------------
@@ -63,12 +63,12 @@ def _rules(item: Item, workspace: Workspace, reading: Reading) -> Outcome:
     try:
         gold = _gold(workspace, item.text("gold"))
         book = None if gold is None else open_gold(gold, workspace.compute)
-        found = check_workbook(options, book, gold, answer, workspace.compute, rules)
+        finding = check_workbook(options, book, gold, answer, workspace.compute, rules)
     except AnswerFaultError as error:
         return fails(detail=error.message)
     except GoldFaultError as error:
         return broken(error.message)
-    return _outcome_of(found)
+    return _outcome_of(finding)
 
 
 def _rule_options(item: Item) -> dict[str, object]:
@@ -108,12 +108,12 @@ def _metrics(item: Item, workspace: Workspace, reading: Reading) -> Outcome:
     answer = Answer(workspace.origin, files, workspace.reply_text)
     try:
         rules = Rules(_profile(reading))
-        found = METRICS_CHECKER.check(task, case, golds, answer, workspace.compute, rules)
+        finding = METRICS_CHECKER.check(task, case, golds, answer, workspace.compute, rules)
     except AnswerFaultError as error:
         return fails(detail=error.message)
     except GoldFaultError as error:
         return broken(error.message)
-    return _outcome_of(found)
+    return _outcome_of(finding)
 
 
 def _metrics_words(item: Item) -> str:

@@ -291,27 +291,27 @@ def answer_of_folder(files: Mapping[str, bytes], origin: Origin) -> Answer:
     return Answer(origin, listed)
 
 
-def window_of(place: str) -> Window:
+def window_of(reference: str) -> Window:
     """Returns the rectangle of cells at an address, such as ``B2`` or ``B2:D9``.
 
     Raises:
         MalformedError: the text is not such an address.
     """
-    window = parse_area(place)
+    window = parse_area(reference)
     if window is None:
-        raise MalformedError(f"{place!r} is not a range of cells")
+        raise MalformedError(f"{reference!r} is not a range of cells")
     return window
 
 
-def address_of(place: str) -> tuple[int, int]:
+def address_of(reference: str) -> tuple[int, int]:
     """Returns the row and column of the cell at an address.
 
     Raises:
         MalformedError: the text is not the address of a cell.
     """
-    address = parse_cell(place)
+    address = parse_cell(reference)
     if address is None:
-        raise MalformedError(f"{place!r} is not a cell")
+        raise MalformedError(f"{reference!r} is not a cell")
     return address
 
 
@@ -326,7 +326,7 @@ def _is_flat(document: object) -> bool:
         if depth > _MAX_DEPTH:
             return False
         if isinstance(value, Mapping):
-            waiting.extend((each, depth + 1) for each in value.values())
+            waiting.extend((item, depth + 1) for item in value.values())
         elif isinstance(value, list):
-            waiting.extend((each, depth + 1) for each in value)
+            waiting.extend((item, depth + 1) for item in value)
     return True

@@ -399,12 +399,12 @@ def right_cells(metric_input: MetricInput) -> Mismatch | None:
     return _first(gold, own, "cell")
 
 
-def _first(gold: list[list[Any]], own: list[list[Any]], what: str) -> Mismatch | None:
+def _first(gold: list[list[Any]], own: list[list[Any]], noun: str) -> Mismatch | None:
     if len(gold) != len(own):
-        return Mismatch(f"{len(gold)} {what}s", f"{len(own)} {what}s")
+        return Mismatch(f"{len(gold)} {noun}s", f"{len(own)} {noun}s")
     for number, (one, two) in enumerate(zip(gold, own, strict=True), start=1):
         if not same_values(one, two):
-            return Mismatch(str(one)[:500], str(two)[:500], f"{what} {number}")
+            return Mismatch(str(one)[:500], str(two)[:500], f"{noun} {number}")
     return None
 
 

@@ -147,12 +147,12 @@ def _is_list(value: object) -> bool:
 
 
 def first_difference(
-    first: Sequence[object], second: Sequence[object], what: str
+    first: Sequence[object], second: Sequence[object], noun: str
 ) -> Mismatch | None:
     """Returns the first difference between two lists; None if they are equal."""
     for number, pair in enumerate(zip(first, second, strict=False), start=1):
         if pair[0] != pair[1]:
-            return Mismatch(str(pair[0])[:500], str(pair[1])[:500], f"{what} {number}")
+            return Mismatch(str(pair[0])[:500], str(pair[1])[:500], f"{noun} {number}")
     if len(first) != len(second):
-        return Mismatch(f"{len(first)} {what}s", f"{len(second)} {what}s")
+        return Mismatch(f"{len(first)} {noun}s", f"{len(second)} {noun}s")
     return None

@@ -260,8 +260,8 @@ def _official(check: object, workspace: Workspace) -> Outcome:
 def _shown(criterion: Mapping[str, object]) -> ItemDetails:
     kind = criterion.get("match_type")
     if kind == "excel_cell_value":
-        place = "!".join(str(criterion[name]) for name in ("sheet", "cell") if name in criterion)
-        return ItemDetails(criterion.get("expected"), place=place)
+        spot = "!".join(str(criterion[name]) for name in ("sheet", "cell") if name in criterion)
+        return ItemDetails(criterion.get("expected"), place=spot)
     if kind == "excel_formatting":
         return ItemDetails(place=str(criterion.get("sheet", "")))
     return ItemDetails(criterion.get("accepted_values") or criterion.get("valid_patterns"))
@@ -445,8 +445,8 @@ def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Ou
     for cell in cells:
         colour = _needed_colour(cell)
         if colour and not is_colour(workbook.style(cell.style).font_color, colour):
-            place = f"{sheet}!{cell_name(cell.row, cell.column)}"
-            shown = ItemDetails(colour, workbook.style(cell.style).font_color, place)
+            spot = f"{sheet}!{cell_name(cell.row, cell.column)}"
+            shown = ItemDetails(colour, workbook.style(cell.style).font_color, spot)
             return as_intended(official, shown, _cause(cell, workbook), right=False)
     wrong = next((cell for cell in cells if colour_fault(cell, workbook)), None)
     fault = "B10" if not is_first else "B11"

@@ -104,8 +104,8 @@ def _cells(workbook: Workbook) -> Mapping[tuple[int, int], object]:
     area = CellRange.of(sheet, WHOLE_SHEET)
     workbook.preload([area], blanks=True)
     return {
-        place: cell.formula or getattr(cell.value, "code", cell.value)
-        for place, cell in workbook.cells(area).items()
+        position: cell.formula or getattr(cell.value, "code", cell.value)
+        for position, cell in workbook.cells(area).items()
     }
 
 
@@ -209,10 +209,10 @@ def _contain(arguments: Mapping[str, object], workspace: Workspace) -> bool:
     text = text.lower()
     keywords = arguments.get("keywords")
     for keyword in keywords if isinstance(keywords, list) else []:
-        wanted = str(keyword).lower()
-        if _is_number(wanted):
+        sought = str(keyword).lower()
+        if _is_number(sought):
             text = text.replace(",", "")
-        if wanted not in text:
+        if sought not in text:
             return False
     return True
 
@@ -263,9 +263,9 @@ def _comparator(arguments: Mapping[str, object], workspace: Workspace) -> bool:
         raise PublishedError("FileNotFoundError", f"no such file: {path}", Side.ANSWER)
     text = sheet_text(data, path)
     for match in _matches(arguments):
-        place = rf"\({int(str(match.get('row')))}, {int(str(match.get('col')))}\)"
-        found = re.search(rf"{place}: (\w+)\t", text)
-        if found is None or found.group(1) not in listed_values(str(match.get("comparator"))):
+        position = rf"\({int(str(match.get('row')))}, {int(str(match.get('col')))}\)"
+        line = re.search(rf"{position}: (\w+)\t", text)
+        if line is None or line.group(1) not in listed_values(str(match.get("comparator"))):
             return False
     return True
 
@@ -307,7 +307,7 @@ def _exact_match(arguments: Mapping[str, object], workspace: Workspace) -> bool:
         # Lists of page or paragraph objects are never equal, since each object is new (F9).
         return False
     first, second = _cells(_opened(result, path)), _cells(_opened(expected, gold_path))
-    return all(first.get(place) == second.get(place) for place in {*first, *second})
+    return all(first.get(position) == second.get(position) for position in {*first, *second})
 
 
 def _diff_contains(arguments: Mapping[str, object], workspace: Workspace) -> bool:

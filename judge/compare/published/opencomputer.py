@@ -115,8 +115,8 @@ class Document:
         try:
             values = self.computed.values
             return {
-                place: _facts_of(book, cell, values.get(CellRef(sheet, *place), cell.value))
-                for place, cell in book.cells(area).items()
+                position: _facts_of(book, cell, values.get(CellRef(sheet, *position), cell.value))
+                for position, cell in book.cells(area).items()
             }
         except WorkbookError as error:
             raise PublishedError("error", error.message, Side.ANSWER) from error
@@ -127,11 +127,11 @@ class Document:
         Raises:
             PublishedError: there is no such cell, sheet or document.
         """
-        place = parse_cell(address)
-        if place is None:
+        position = parse_cell(address)
+        if position is None:
             raise PublishedError("error", f"{address!r} is not a cell", Side.RULES)
-        window = Window(*place, *place)
-        return self.cells(self.sheet(sheet), window).get(place, CellFacts("", "", None, 0))
+        window = Window(*position, *position)
+        return self.cells(self.sheet(sheet), window).get(position, CellFacts("", "", None, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,34 +355,36 @@ def _frozen_rows(document: Document, words: Sequence[str]) -> Result:
 
 
 def _merged(document: Document, words: Sequence[str]) -> Result:
-    places = _sheet_facts(document, words[1]).merges
-    return {"merged": words[0].replace("$", "").upper() in {place.upper() for place in places}}
+    merges = _sheet_facts(document, words[1]).merges
+    return {"merged": words[0].replace("$", "").upper() in {merged.upper() for merged in merges}}
 
 
 def _validation(document: Document, words: Sequence[str]) -> Result:
-    place = parse_cell(words[0])
+    position = parse_cell(words[0])
     rules = _sheet_facts(document, words[1]).validations
     return {
-        "match": place is not None
-        and any(rule.kind not in {None, "none"} and _covers(rule.places, place) for rule in rules)
+        "match": position is not None
+        and any(
+            rule.kind not in {None, "none"} and _covers(rule.places, position) for rule in rules
+        )
     }
 
 
 def _conditional_format(document: Document, words: Sequence[str]) -> Result:
-    wanted = parse_area(words[0])
+    sought = parse_area(words[0])
     formats = _sheet_facts(document, words[1]).formats
     return {
-        "match": wanted is not None
+        "match": sought is not None
         and any(
-            area is not None and area.overlaps(wanted)
+            area is not None and area.overlaps(sought)
             for rule in formats
             for area in map(parse_area, rule.places)
         )
     }
 
 
-def _covers(places: Sequence[str], place: tuple[int, int]) -> bool:
-    return any(area is not None and area.holds(*place) for area in map(parse_area, places))
+def _covers(ranges: Sequence[str], position: tuple[int, int]) -> bool:
+    return any(area is not None and area.holds(*position) for area in map(parse_area, ranges))
 
 
 def _sheet_facts(document: Document, name: str) -> SheetFacts:
@@ -579,12 +581,12 @@ class Expression:
         return value
 
     def _generatorexp(self, node: ast.GeneratorExp, names: Mapping[str, object]) -> object:
-        return self._each(node.elt, node.generators, names)
+        return self._elements(node.elt, node.generators, names)
 
     def _listcomp(self, node: ast.ListComp, names: Mapping[str, object]) -> object:
-        return list(self._each(node.elt, node.generators, names))
+        return list(self._elements(node.elt, node.generators, names))
 
-    def _each(
+    def _elements(
         self, value: ast.expr, loops: Sequence[ast.comprehension], names: Mapping[str, object]
     ) -> Iterator[object]:
         if not loops:
@@ -597,4 +599,4 @@ class Expression:
         for item in items:
             inner = {**names, loop.target.id: item}
             if all(self._follow(condition, inner) for condition in loop.ifs):
-                yield from self._each(value, rest, inner)
+                yield from self._elements(value, rest, inner)

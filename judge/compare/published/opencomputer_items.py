@@ -78,10 +78,10 @@ def _shown(check: Mapping[str, object], document: Document) -> ItemDetails:
     except (PublishedError, WorkbookError):
         return NOTHING
     expected: object = words[1] if name == "check-cell-value" else check.get("eval")
-    found: object = cell.formula if cell.formula and name == "cell-value" else cell.value
+    actual: object = cell.formula if cell.formula and name == "cell-value" else cell.value
     if name == "check-cell-formatted":
-        expected, found = "bold", None
-    return ItemDetails(expected, found, "!".join([*sheet, words[0]]))
+        expected, actual = "bold", None
+    return ItemDetails(expected, actual, "!".join([*sheet, words[0]]))
 
 
 def _words(check: Mapping[str, object]) -> list[str]:
@@ -161,8 +161,8 @@ def _decimals(text: str) -> int:
 
 def _named_range(document: Document, words: list[str]) -> tuple[bool, str]:
     """Whether the file defines a name whose reference contains a string."""
-    wanted, inside = words[0].casefold(), words[1].casefold()
-    names = [name for name in document.facts().names if name.name.casefold() == wanted]
+    sought, inside = words[0].casefold(), words[1].casefold()
+    names = [name for name in document.facts().names if name.name.casefold() == sought]
     return any(inside in name.refers_to.casefold() for name in names), "O2"
 
 
@@ -230,7 +230,7 @@ class FormulaText(str):
         )
         return FormulaText("".join(parts))
 
-    def _places(self, word: object) -> list[int]:
+    def _positions(self, word: object) -> list[int]:
         text = str(word).replace("$", "")
         before = r"(?<![\w.])" if text[:1].isalnum() else ""
         after = r"(?:[SAB]|\.[A-Z.]+)?(?![\w])" if text[-1:].isalpha() else ""
@@ -238,15 +238,15 @@ class FormulaText(str):
         return [match.start() for match in re.finditer(before + re.escape(text) + after, self)]
 
     def __contains__(self, word: object) -> bool:
-        return bool(self._places(word))
+        return bool(self._positions(word))
 
     def count(self, word: str, *_: SupportsIndex | None) -> int:
         """Returns how often a word occurs."""
-        return len(self._places(word))
+        return len(self._positions(word))
 
     def find(self, word: str, *_: SupportsIndex | None) -> int:
         """Returns the position at which a word first occurs; -1 if it does not occur."""
-        return next(iter(self._places(word)), -1)
+        return next(iter(self._positions(word)), -1)
 
     def upper(self) -> FormulaText:
         """Returns the formula in capitals."""

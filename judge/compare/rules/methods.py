@@ -195,12 +195,12 @@ def ratio(first: str, second: str) -> float:
 
 def _common(first: str, second: str) -> int:
     """Returns the length of the longest common subsequence, by Hyyrö's bit-parallel algorithm."""
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for index, character in enumerate(first):
-        places[character] = places.get(character, 0) | 1 << index
+        positions[character] = positions.get(character, 0) | 1 << index
     row = mask = (1 << len(first)) - 1
     for character in second:
-        shared = row & places.get(character, 0)
+        shared = row & positions.get(character, 0)
         row = ((row + shared) | (row - shared)) & mask
     return len(first) - row.bit_count()
 

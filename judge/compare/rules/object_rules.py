@@ -45,16 +45,16 @@ Rows = tuple[Window, ...]
 _MAX_RECTANGLES = 2000  # of a list; each pair is compared
 
 
-def cells_of(places: Sequence[str]) -> Rows:
+def cells_of(references: Sequence[str]) -> Rows:
     """Returns the rectangles of written ranges; text that is not a range is left out."""
     return tuple(
-        window for part in places if (window := parse_window(part.replace("$", "").upper()))
+        window for part in references if (window := parse_window(part.replace("$", "").upper()))
     )
 
 
-def between(inner: Rows, places: Sequence[str], outer: Rows) -> bool:
+def between(inner: Rows, references: Sequence[str], outer: Rows) -> bool:
     """Whether ranges contain all cells of ``inner``, and ``outer`` contains all of theirs."""
-    middle = cells_of(places)
+    middle = cells_of(references)
     return _covers(middle, inner) and _covers(outer, middle)
 
 
@@ -83,12 +83,12 @@ def _covers(outer: Rows, inner: Rows) -> bool:
     return True
 
 
-def _columns(places: Rows, row: int) -> list[tuple[int, int]]:
+def _columns(windows: Rows, row: int) -> list[tuple[int, int]]:
     """Returns the runs of columns that rectangles cover in a row."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(
         (window.min_column, window.max_column)
-        for window in places
+        for window in windows
         if window.min_row <= row <= window.max_row
     ):
         if joined and first <= joined[-1][1] + 1:
@@ -307,7 +307,7 @@ def col_props(judged: Judged, rule: Rule) -> RuleDifference | None:
 
 
 def _lines(
-    judged: Judged, rule: Rule, read: Callable[[Book, Tab, str], dict[int, object]], what: str
+    judged: Judged, rule: Rule, read: Callable[[Book, Tab, str], dict[int, object]], kind: str
 ) -> RuleDifference | None:
     expected, actual = judged.pair(rule)
     for name in rule.get("props", ()):
@@ -318,7 +318,7 @@ def _lines(
                 return RuleDifference(
                     first.get(line),
                     second.get(line),
-                    f"{name} of {what} {line}",
+                    f"{name} of {kind} {line}",
                     actual.tab.name,
                 )
     return None

@@ -155,8 +155,8 @@ def series_name(book: Book, series: Series) -> str | None:
     source = series.name
     if source is None:
         return None
-    held = read_reference(book.workbook, source.reference) if source.reference else None
-    shown = [text_of(value) for value in held or () if value is not None]
+    values = read_reference(book.workbook, source.reference) if source.reference else None
+    shown = [text_of(value) for value in values or () if value is not None]
     if not shown:
         shown = [value for value in source.cached if value]
     return " ".join(" ".join(shown).split()) or None

@@ -183,11 +183,11 @@ def _cell(value: object) -> Iterator[str]:
 
 
 def _ranges(value: object) -> Iterator[str]:
-    places = value.split() if isinstance(value, str) else value
-    if not isinstance(places, list | tuple) or not places:
+    references = value.split() if isinstance(value, str) else value
+    if not isinstance(references, list | tuple) or not references:
         yield f"must be ranges such as 'A1:B9', not {_shown(value)}"
         return
-    for text in places:
+    for text in references:
         if not isinstance(text, str) or parse_window(text.replace("$", "").upper()) is None:
             yield f"must be ranges such as 'A1:B9', not {_shown(text)}"
 

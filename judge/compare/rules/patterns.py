@@ -191,8 +191,8 @@ class _Builder:
                 least, most, inside = value
                 return self._repeat(least, most, inside, then, flags)
             case "ASSERT" | "ASSERT_NOT":
-                way, inside = value
-                return self._look(way, inside, then, flags, expected=name == "ASSERT")
+                direction, inside = value
+                return self._look(direction, inside, then, flags, expected=name == "ASSERT")
             case "FAILURE":
                 return self._state(_State([]))
         raise _NotRegularError
@@ -212,12 +212,12 @@ class _Builder:
                 break
         return then
 
-    def _look(self, way: int, inside: Any, then: int, flags: int, *, expected: bool) -> int:
+    def _look(self, direction: int, inside: Any, then: int, flags: int, *, expected: bool) -> int:
         """Adds a state for a lookahead or lookbehind, and returns it."""
         builder = _Builder(_Program())
         builder.program.start = builder.chain(inside, 0, flags)
         self._state(_State([]))  # counts towards the limit on states
-        width = inside.getwidth()[0] if way < 0 else 0
+        width = inside.getwidth()[0] if direction < 0 else 0
 
         def holds(search: _Search, at: int) -> bool:
             matches = at >= width and search.follows(builder.program, at - width)
@@ -236,8 +236,8 @@ def _alone(item: tuple[Any, Any], flags: int) -> re.Pattern[str]:
     """Returns a single item of a pattern as a separate pattern."""
     state = _parser.State()
     state.flags = flags
-    made: re.Pattern[str] = _compiler.compile(_parser.SubPattern(state, [item]))
-    return made
+    pattern: re.Pattern[str] = _compiler.compile(_parser.SubPattern(state, [item]))
+    return pattern
 
 
 class _Search:

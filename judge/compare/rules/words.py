@@ -326,10 +326,10 @@ def _col_props(rule: Rule) -> str:
     return _lines(rule, "columns")
 
 
-def _lines(rule: Rule, what: str) -> str:
+def _lines(rule: Rule, noun: str) -> str:
     sheet, expected = _pair(rule)
     properties = _listed(_properties(rule.get("props", ()))) or "without naming a property"
-    return f"the {what} of {sheet} are like those of {expected}: {properties}"
+    return f"the {noun} of {sheet} are like those of {expected}: {properties}"
 
 
 def _filter(rule: Rule) -> str:

@@ -480,8 +480,8 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     result = judge_test(task, test, _attempt(task, workspace))
     if result.result == SKIPPED:
         return not_judged(f"the test is skipped: {result.detail}")
-    made = ItemDetails(detail=result.detail).outcome(right=result.result == PASSED)
-    return replace(made, state=State.ERROR) if result.result == "error" else made
+    outcome = ItemDetails(detail=result.detail).outcome(right=result.result == PASSED)
+    return replace(outcome, state=State.ERROR) if result.result == "error" else outcome
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:

@@ -104,13 +104,13 @@ def _dots_accuracy(sex: str | None, attempt: Attempt) -> str:
     for row in chosen:
         total = sum(number(row[lift]) for lift in LIFTS)
         score = dots(sex or row["Sex"], number(row["BodyweightKg"]), total)
-        known = truth.get(row["Name"], [])
-        if (len(known) != 1) if sex is None else not known:
-            return f"{row['Name']}: {len(known)} rows of the oracle"
-        distance = abs(score - known[0])
+        scores = truth.get(row["Name"], [])
+        if (len(scores) != 1) if sex is None else not scores:
+            return f"{row['Name']}: {len(scores)} rows of the oracle"
+        distance = abs(score - scores[0])
         near = distance <= DOTS_TOLERANCE if sex is None else distance < DOTS_TOLERANCE
         if not near:
-            return f"{row['Name']}: {score:g} in place of {known[0]:g}"
+            return f"{row['Name']}: {score:g} in place of {scores[0]:g}"
     return ""
 
 
@@ -402,10 +402,10 @@ def new_rate(attempt: Attempt) -> tuple[str, str, float]:
         slide = read_tree(archive(attempt.file("input.pptx")), _ESSENTIAL[-1], text=True)
     except WorkbookError as error:
         raise PublishedError("KeyError", error.message, Side.RULES) from error
-    said = _NEW_RATE.search("".join(node.text for node in slide.walk() if node.name == _TEXT))
-    if said is None:
+    announced = _NEW_RATE.search("".join(node.text for node in slide.walk() if node.name == _TEXT))
+    if announced is None:
         raise PublishedError("ValueError", "the slide announces no rate", Side.RULES)
-    return said[1], said[2], float(said[3])
+    return announced[1], announced[2], float(announced[3])
 
 
 def _rate(attempt: Attempt, *, inverse: bool) -> str:

@@ -392,7 +392,7 @@ class _Run:
             return None
         second = self._sheet(rule, "sheet_idx1")
         with blaming(book.side):
-            made = make(book, first.name)
+            facts = make(book, first.name)
         other = self._loaded(second)
         if other is None:
             side = Side.RULES if second.book is None else second.book.side
@@ -400,19 +400,19 @@ class _Run:
             error.side = side
             raise error
         with blaming(other.side):
-            return made, make(other, second.name)
+            return facts, make(other, second.name)
 
     def _dictionaries(self, rule: Rule, make: Callable[[Book, str], object]) -> bool:
         """Returns whether the objects of both sheets are equal; a missing sheet has none."""
-        made = []
+        facts = []
         for ref in self._pair(rule):
             if ref.book is None:
                 error = PublishedError("TypeError", "'NoneType' object is not subscriptable")
                 error.side = Side.RULES
                 raise error
             with blaming(ref.book.side):
-                made.append(make(ref.book, ref.name))
-        return bool(made[0] == made[1])
+                facts.append(make(ref.book, ref.name))
+        return bool(facts[0] == facts[1])
 
     # -- rules -----------------------------------------------------------------------------------
 
@@ -529,15 +529,15 @@ class _Run:
 
     def style(self, rule: Rule) -> bool:
         property_names = tuple(rule.get("props", ()))
-        made = []
+        facts = []
         for ref in self._pair(rule):
             if ref.book is None:
                 raise PublishedError(
                     "TypeError", "'NoneType' object is not subscriptable", Side.RULES
                 )
             with blaming(ref.book.side):
-                made.append(self._looks(ref.book, ref.name, property_names))
-        return made[0] == made[1]
+                facts.append(self._looks(ref.book, ref.name, property_names))
+        return facts[0] == facts[1]
 
     def _looks(self, book: Book, name: str, property_names: tuple[str, ...]) -> tuple[object, ...]:
         """The formatting of a sheet: its size, default properties, and cells that have others."""

@@ -305,12 +305,12 @@ def _numbers(arguments: Sequence[object]) -> list[float]:
     ]
 
 
-def _search(what: object, within: object, start: object = 1.0) -> float:
-    return _text(within).upper().index(_text(what).upper(), int(_amount(start)) - 1) + 1.0
+def _search(text: object, within: object, start: object = 1.0) -> float:
+    return _text(within).upper().index(_text(text).upper(), int(_amount(start)) - 1) + 1.0
 
 
-def _find(what: object, within: object, start: object = 1.0) -> float:
-    return _text(within).index(_text(what), int(_amount(start)) - 1) + 1.0
+def _find(text: object, within: object, start: object = 1.0) -> float:
+    return _text(within).index(_text(text), int(_amount(start)) - 1) + 1.0
 
 
 def _is_error(value: object) -> bool:
@@ -402,8 +402,8 @@ def active_looks(book: Book, sheet: str, *, osworld: bool) -> Iterator[Active]:
     # openpyxl joins rules of the same cells, in the order of their first mention.
     joined: dict[str, list[Element]] = {}
     for holder in book.facts.tree(tab).all("conditionalFormatting"):
-        places = joined.setdefault(holder.attributes.get("sqref", ""), [])
-        places.extend(holder.all("cfRule"))
+        of_cells = joined.setdefault(holder.attributes.get("sqref", ""), [])
+        of_cells.extend(holder.all("cfRule"))
     looks = style_parts(book).looks if joined else []
     for written, rules in joined.items():
         for rule in rules:

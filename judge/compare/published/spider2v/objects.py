@@ -351,7 +351,7 @@ def filters(book: Book, sheet: str) -> dict[str, Any]:
     return properties
 
 
-def _told(element: Element, name: str) -> bool | None:
+def _flag(element: Element, name: str) -> bool | None:
     text = element.attributes.get(name)
     return None if text is None else is_on(text)
 
@@ -365,11 +365,11 @@ def _filter_column(element: Element) -> dict[str, Any]:
     }
     values = element.child("filters")
     if values is not None:
-        properties["filters_blank"] = _told(values, "blank")
+        properties["filters_blank"] = _flag(values, "blank")
         properties["filters"] = {entry.attributes.get("val") for entry in values.all("filter")}
     custom = element.child("customFilters")
     if custom is not None:
-        properties["custom_filters_op"] = _told(custom, "and")
+        properties["custom_filters_op"] = _flag(custom, "and")
         properties["custom_filters"] = {
             (entry.attributes.get("operator", "equal"), entry.attributes.get("val"))
             for entry in custom.all("customFilter")
@@ -379,13 +379,13 @@ def _filter_column(element: Element) -> dict[str, Any]:
 
 def _sort_state(element: Element) -> dict[str, Any]:
     return {
-        "sort": _told(element, "columnSort"),
-        "case": _told(element, "caseSensitive"),
+        "sort": _flag(element, "columnSort"),
+        "case": _flag(element, "caseSensitive"),
         "method": element.attributes.get("sortMethod"),
         "ref": element.attributes.get("ref"),
         "condition": [
             {
-                "descending": _told(condition, "descending"),
+                "descending": _flag(condition, "descending"),
                 "key": condition.attributes.get("sortBy"),
                 "ref": condition.attributes.get("ref"),
                 "custom_list": condition.attributes.get("customList"),
