@@ -47,16 +47,16 @@ def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
     by_sheet: dict[str, list[CellRef]] = defaultdict(list)
     for cell in cells:
         by_sheet[cell.sheet].append(cell)
-    found: list[CellRange] = []
+    boxes: list[CellRange] = []
     for sheet, members in by_sheet.items():
         rows = [cell.row for cell in members]
         columns = [cell.column for cell in members]
         box = CellRange(sheet, min(rows), min(columns), max(rows), max(columns))
         if box.size <= SPARE_FACTOR * len(members) + SPARE_CELLS:
-            found.append(box)
+            boxes.append(box)
         else:
-            found.extend(_by_columns(sheet, members))
-    return tuple(found)
+            boxes.extend(_by_columns(sheet, members))
+    return tuple(boxes)
 
 
 def positions(

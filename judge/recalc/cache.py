@@ -145,8 +145,8 @@ def weight_bytes(values: ComputedValues) -> int:
 def _to_json(values: ComputedValues) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "values": [[*_place(ref), *_packed(value)] for ref, value in values.values.items()],
-        "not_calculated": [[*_place(ref), why] for ref, why in values.not_calculated.items()],
+        "values": [[*_address(ref), *_packed(value)] for ref, value in values.values.items()],
+        "not_calculated": [[*_address(ref), why] for ref, why in values.not_calculated.items()],
         "engines": list(values.engines),
         "notes": list(values.notes),
     }
@@ -192,7 +192,7 @@ def _ref(sheet: Any, row: Any, column: Any) -> CellRef:
     return CellRef(_text(sheet), row, column)
 
 
-def _place(ref: CellRef) -> tuple[str, int, int]:
+def _address(ref: CellRef) -> tuple[str, int, int]:
     return ref.sheet, ref.row, ref.column
 
 

@@ -80,7 +80,7 @@ def with_formulas(
         WorkbookError: a sheet cannot be found, is broken, or has no room.
     """
     target = io.BytesIO()
-    places: dict[str, list[CellRef]] = {}
+    cells_by_sheet: dict[str, list[CellRef]] = {}
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
         parts = sheet_parts(package)
         names = {}
@@ -94,9 +94,9 @@ def with_formulas(
                 sheet = names.get(entry.filename, "")
                 if sheet:
                     content, rows = _filled(content, formulas[sheet])
-                    places[sheet] = [CellRef(sheet, row, MAX_COLUMN) for row in rows]
+                    cells_by_sheet[sheet] = [CellRef(sheet, row, MAX_COLUMN) for row in rows]
                 copy.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
-    return target.getvalue(), places
+    return target.getvalue(), cells_by_sheet
 
 
 def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, range]:
@@ -265,27 +265,29 @@ def _answers(
         values = NOTHING_COMPUTED
     unknown: dict[ConditionKey, str] = {}
     stands_for: dict[ConditionKey, ConditionKey] = {}
-    wanted: dict[object, ConditionKey] = {}
+    key_by_meaning: dict[object, ConditionKey] = {}
     blanks = BlankCells(workbook)
     for key in questions.conditions:
         if traits(key[1]).volatile:
             unknown[key] = _VOLATILE
             continue
         meaning = blanks.meaning(*key)
-        if meaning in wanted or len(wanted) < MAX_CONDITIONS:
-            stands_for[key] = wanted.setdefault(meaning, key)
-    if not wanted:
+        if meaning in key_by_meaning or len(key_by_meaning) < MAX_CONDITIONS:
+            stands_for[key] = key_by_meaning.setdefault(meaning, key)
+    if not key_by_meaning:
         return Answers({}, unknown, values, engines=values.engines)
     try:
-        cells, book, computed = _computed(recalculator, workbook, list(wanted.values()), gold)
+        cells, book, computed = _computed(
+            recalculator, workbook, list(key_by_meaning.values()), gold
+        )
         changing = recalculator.changing_cells(book, list(computed.values))
     except WorkbookError as error:
         reason = f"conditions cannot be computed in this workbook: {error.message}"
         unknown |= dict.fromkeys(stands_for, reason)
         return Answers({}, unknown, values, engines=values.engines)
     truths: dict[ConditionKey, bool] = {}
-    for key, asked in stands_for.items():
-        ref = cells[asked]
+    for key, representative in stands_for.items():
+        ref = cells[representative]
         if ref in changing:
             unknown[key] = _VOLATILE
         elif ref in computed.values:
@@ -303,24 +305,24 @@ def _answers(
 def _computed(
     recalculator: Recalculator,
     workbook: Workbook,
-    wanted: Sequence[ConditionKey],
+    conditions: Sequence[ConditionKey],
     gold: Workbook,
 ) -> tuple[dict[ConditionKey, CellRef], Workbook, ComputedValues]:
     by_sheet: dict[str, list[ConditionKey]] = defaultdict(list)
-    for key in wanted:
+    for key in conditions:
         by_sheet[key[0]].append(key)
     formulas = {
         sheet: [ScratchFormula(text, traits(text).array_sensitive) for _, text in keys]
         for sheet, keys in by_sheet.items()
     }
-    data, places = with_formulas(workbook.data, formulas)
+    data, cells_by_sheet = with_formulas(workbook.data, formulas)
     cells = {
         key: ref
         for sheet, keys in by_sheet.items()
-        for key, ref in zip(keys, places[sheet], strict=True)
+        for key, ref in zip(keys, cells_by_sheet[sheet], strict=True)
     }
     book = open_workbook(data)
-    areas = [_around(refs) for refs in places.values()]
+    areas = [_around(refs) for refs in cells_by_sheet.values()]
     return cells, book, recalculator.fill(book, areas, origin=Origin.SOLUTION, like=gold)
 
 
@@ -394,8 +396,8 @@ class EngineCompute:
         for engine in self._recalculator.engines:
             if isinstance(engine, ServiceEngine) and (engine.name == LIBREOFFICE) is office:
                 return engine
-        what = "LibreOffice" if office else "the engines of the Python root"
+        engines = "LibreOffice" if office else "the engines of the Python root"
         raise RecalcError(
-            f"cannot read a file with {what}: not in the sandbox, or excluded by the options",
+            f"cannot read a file with {engines}: not in the sandbox, or excluded by the options",
             hint=f"Run `{INSTALL_COMMAND}`, and leave --recalc and --engine as they are.",
         )

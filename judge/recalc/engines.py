@@ -103,7 +103,7 @@ class ServiceEngine:
             RecalcError: the service cannot be started, or the engine is not installed there.
         """
         if self._version is None:
-            versions = self._noted() or self._asked()
+            versions = self._noted() or self._described()
             version = versions.get(self._name)
             if version is None:
                 raise RecalcError(
@@ -116,7 +116,7 @@ class ServiceEngine:
     def _noted(self) -> Mapping[str, str]:
         return self._book.get(self._root) if self._book and self._root else {}
 
-    def _asked(self) -> Mapping[str, str]:
+    def _described(self) -> Mapping[str, str]:
         answer = self.pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
         if "error" in answer:
             raise RecalcError(f"{self._name}: {answer['error']}")

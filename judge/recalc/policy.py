@@ -156,11 +156,11 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is known about some cells before an engine is asked.
+    """What is computed or found out about some cells before an engine is asked.
 
     Attributes:
         dependencies: what the cells depend on.
-        known: cell that is computed without any engine, requested or not -> its value.
+        computed: cell that is computed without any engine, requested or not -> its value.
         recorded: those of these that engines compute as well, but the judge was always right there.
         regional: the cells that depend on the region; None if it is the United States.
         notes: what a person should know about the request.
@@ -168,7 +168,7 @@ class _Prepared:
     """
 
     dependencies: Dependencies
-    known: Mapping[CellRef, CellValue]
+    computed: Mapping[CellRef, CellValue]
     recorded: AbstractSet[CellRef]
     regional: Regional | None
     notes: tuple[str, ...]
@@ -256,22 +256,22 @@ class Recalculator:
     def _describe(self) -> tuple[str, ...]:
         if self._mode == "never":
             return ("never",)
-        found = []
+        engines = []
         for engine in self._engines:
             try:
-                found.append(f"{engine.name} {engine.version}")
+                engines.append(f"{engine.name} {engine.version}")
             except EngineUnavailableError:
                 # It may answer the next time, so the version is not remembered.
-                found.append(f"{engine.name} of an unknown version")
+                engines.append(f"{engine.name} of an unknown version")
             except RecalcError:
                 continue
-        if not found:
+        if not engines:
             return ()
         rules = f"{RULES}{services_digest()}{table_digest()}"
-        found.append(f"rules {hashlib.sha256(rules.encode()).hexdigest()[:12]}")
+        engines.append(f"rules {hashlib.sha256(rules.encode()).hexdigest()[:12]}")
         if self._lenient:
-            found.append("lenient names")
-        return tuple(found)
+            engines.append("lenient names")
+        return tuple(engines)
 
     def fill(
         self,
@@ -303,7 +303,7 @@ class Recalculator:
         cells, refused, unseen = self._computable(opened, ranges, origin)
         if cells and self._computes_itself:
             opened.read_in(self._region(workbook if origin is Origin.GOLD else like))
-        computed = self._known(opened, cells, unseen) if cells else NOTHING_COMPUTED
+        computed = self._cached_or_computed(opened, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
             return replace(computed, not_calculated={**computed.not_calculated, **refused})
         return computed
@@ -322,7 +322,7 @@ class Recalculator:
             refused |= uncomputed_cells(cells)
         return [cell for cell in cells if cell.ref not in refused], refused, unseen
 
-    def _known(
+    def _cached_or_computed(
         self, opened: _Opened, cells: Sequence[WantedCell], unseen: Sequence[str]
     ) -> ComputedValues:
         """Takes the values from the cache, or computes them."""
@@ -405,7 +405,7 @@ class Recalculator:
             return Explanation(ref, cell.source.formula, None, (), why)
         prepared = self._prepared(opened, cells)
         answer = self._cascade.explain(prepared.request, ref)
-        corrected = dict(prepared.known)
+        corrected = dict(prepared.computed)
         outcome = CascadeResult(values={ref: answer.value})
         corrected |= self._corrected(opened, cells, prepared, {}, outcome)[0]
         if ref in corrected:
@@ -438,34 +438,34 @@ class Recalculator:
         request = self._prepared(opened, cells).request
         opened.read_in(self._region(like))
         own = values_of_all(opened.contents, {cell.ref: cell.source for cell in cells}, {})
-        wanted = {cell.ref: cell for cell in cells}
+        by_ref = {cell.ref: cell for cell in cells}
         answers = {}
-        for ref, said in self._cascade.all_votes(request).items():
-            votes = {**said.votes, **({JUDGE: own[ref]} if ref in own else {})}
+        for ref, ballot in self._cascade.all_votes(request).items():
+            votes = {**ballot.votes, **({JUDGE: own[ref]} if ref in own else {})}
             typed = {
-                name: finished(vote, wanted[ref], date_1904=workbook.facts.date_1904)
+                name: finished(vote, by_ref[ref], date_1904=workbook.facts.date_1904)
                 for name, vote in votes.items()
             }
-            answers[ref] = replace(said, votes=votes, typed=typed)
+            answers[ref] = replace(ballot, votes=votes, typed=typed)
         return answers
 
     def _compute(self, opened: _Opened, cells: Sequence[WantedCell]) -> tuple[ComputedValues, bool]:
         """Computes values; also returns whether another run would compute the same."""
         prepared = self._prepared(opened, cells)
-        left = {cell.ref for cell in cells} - prepared.known.keys()
+        left = {cell.ref for cell in cells} - prepared.computed.keys()
         outcome = CascadeResult()
         if left:
             outcome = CascadeResult(failed=dict.fromkeys(left, _NO_ENGINE))
             if self._engines:
                 outcome = self._cascade.compute(replace(prepared.request, wanted=left))
-        wanted = {cell.ref: cell for cell in cells}
-        own = {ref: value for ref, value in prepared.known.items() if ref in wanted}
+        by_ref = {cell.ref: cell for cell in cells}
+        own = {ref: value for ref, value in prepared.computed.items() if ref in by_ref}
         corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
         own |= corrected
         if stale:
             constants = replaceable(corrected, prepared.dependencies)
-            known = functools.partial(with_known, parts=opened.parts, values=constants)
-            outcome = outcome.updated(self._asked_again(opened, prepared, known, stale))
+            with_constants = functools.partial(with_known, parts=opened.parts, values=constants)
+            outcome = outcome.updated(self._asked_again(opened, prepared, with_constants, stale))
         outcome = replace(
             outcome,
             values=outcome.values | own,
@@ -473,7 +473,7 @@ class Recalculator:
             used=outcome.used | ({JUDGE} if own else set()),
         )
         if prepared.regional is not None:
-            sources = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.known}
+            sources = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.computed}
             asked_again = functools.partial(self._asked_again, opened, prepared)
             outcome = prepared.regional.settled(opened.contents, sources, outcome, asked_again)
         values, failed = outcome.values, outcome.failed
@@ -482,7 +482,7 @@ class Recalculator:
         computed = ComputedValues(
             values=MappingProxyType(
                 {
-                    ref: finished(values[ref], wanted[ref], date_1904=date_1904)
+                    ref: finished(values[ref], by_ref[ref], date_1904=date_1904)
                     for ref in sorted(values)
                 }
             ),
@@ -506,7 +506,7 @@ class Recalculator:
             Cell -> the right value, and the cells that read one of these and have to be computed
             again.
         """
-        left = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.known}
+        left = {cell.ref: cell.source for cell in cells if cell.ref not in prepared.computed}
         if not self._computes_itself or not left:
             return {}, frozenset()
         results = {**own, **outcome.values}
@@ -577,7 +577,7 @@ class Recalculator:
                 "not array formulas, so Excel takes the cell in their own row or column: "
                 f"{address(min(intersecting))}"
             )
-        known: dict[CellRef, CellValue] = {}
+        computed: dict[CellRef, CellValue] = {}
         recorded: dict[CellRef, CellValue] = {}
         region, regional = opened.contents.region, None
         if region != UNITED_STATES:
@@ -585,22 +585,22 @@ class Recalculator:
         replaced: Mapping[CellRef, CellValue] = {}
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
-            known, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
-            replaced = known if is_read else {}
+            computed, is_read = followed_values(opened.contents, alone, rests_on.walk, regional)
+            replaced = computed if is_read else {}
             if regional is None:
-                left = {ref: source for ref, source in sources.items() if ref not in known}
+                left = {ref: source for ref, source in sources.items() if ref not in computed}
                 settled = values_of_constants(opened.contents, left)
                 if left and not settled:
-                    settled = recorded = self._recorded(opened, left, known, rests_on)
-                known = {**known, **settled}
+                    settled = recorded = self._recorded(opened, left, computed, rests_on)
+                computed = {**computed, **settled}
         make = functools.partial(self._request, opened, sources, rests_on, replaced)
-        return _Prepared(rests_on, known, recorded.keys(), regional, tuple(notes), make)
+        return _Prepared(rests_on, computed, recorded.keys(), regional, tuple(notes), make)
 
     def _recorded(
         self,
         opened: _Opened,
         left: Mapping[CellRef, Cell],
-        known: Mapping[CellRef, CellValue],
+        computed: Mapping[CellRef, CellValue],
         rests_on: Dependencies,
     ) -> dict[CellRef, CellValue]:
         """The values of those other cells in which the judge is right by its own records."""
@@ -611,14 +611,14 @@ class Recalculator:
             for ref, cell in left.items()
             if CellRef(ref.sheet, cell.row, cell.column) in sure
         }
-        return values_of_all(opened.contents, cells, known) if cells else {}
+        return values_of_all(opened.contents, cells, computed) if cells else {}
 
     def _request(
         self,
         opened: _Opened,
         sources: Mapping[CellRef, Cell],
         rests_on: Dependencies,
-        known: Mapping[CellRef, CellValue],
+        computed: Mapping[CellRef, CellValue],
     ) -> EngineRequest:
         """The request to the engines about some cells.
 
@@ -626,7 +626,7 @@ class Recalculator:
             opened: the workbook.
             sources: the cells.
             rests_on: what they depend on.
-            known: cell -> the value that replaces its formula in the workbook.
+            computed: cell -> the value that replaces its formula in the workbook.
         """
         workbook, tables, index = opened.workbook, opened.tables, opened.index
         involved = {**precedents(rests_on, index), **sources}
@@ -635,8 +635,8 @@ class Recalculator:
         named: frozenset[str] = frozenset()
         if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
             package, named = expanded(package, parts, index)
-        if known:
-            package = with_known(package, parts, replaceable(known, rests_on))
+        if computed:
+            package = with_known(package, parts, replaceable(computed, rests_on))
         last_row = last_rows(workbook, index)
 
         def rewritten(xml: bytes, sheet: str) -> bytes:
@@ -681,8 +681,8 @@ class Recalculator:
             notes.append(f"volatile functions, computed for now: {names}")
         if rests_on.unprefixed:
             names = ", ".join(sorted(rests_on.unprefixed))
-            what = "computed anyway (lenient names)" if self._lenient else "#NAME? in Excel"
-            notes.append(f"written without the _xlfn. prefix, {what}: {names}")
+            consequence = "computed anyway (lenient names)" if self._lenient else "#NAME? in Excel"
+            notes.append(f"written without the _xlfn. prefix, {consequence}: {names}")
         return notes
 
     def _install_hint(self) -> str:

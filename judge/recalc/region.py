@@ -148,7 +148,7 @@ def _day_order(contents: Contents, stored: Mapping[CellRef, CellValue]) -> DayOr
         OwnValues(contents.in_region(Region(order)), stored)
         for order in (DayOrder.DAY_FIRST, DayOrder.MONTH_FIRST)
     ]
-    found: set[DayOrder] = set()
+    orders: set[DayOrder] = set()
     for ref, cell in _reading_dates(contents, stored):
         try:
             by_day, by_month = (own.any_value(ref, cell) for own in readings)
@@ -157,10 +157,10 @@ def _day_order(contents: Contents, stored: Mapping[CellRef, CellValue]) -> DayOr
         value = plain_scalar(stored[ref])
         right = [same_value(value, reading) for reading in (by_day, by_month)]
         if right == [True, False]:
-            found.add(DayOrder.DAY_FIRST)
+            orders.add(DayOrder.DAY_FIRST)
         elif right == [False, True]:
             return DayOrder.UNKNOWN
-    return found.pop() if found else DayOrder.UNKNOWN
+    return orders.pop() if orders else DayOrder.UNKNOWN
 
 
 def _reading_dates(
@@ -361,8 +361,8 @@ class Regional:
             if isinstance(value, ErrorValue) or _is_in(self.hiding, ref.sheet, regional[ref])
         }
         complete = outcome.complete
-        for change, asked in ((with_days_first, same.keys()), (with_plain_numbers, in_doubt)):
-            cells_left = asked & same.keys()
+        for change, possible in ((with_days_first, same.keys()), (with_plain_numbers, in_doubt)):
+            cells_left = possible & same.keys()
             if cells_left:
                 again = asked_again(functools.partial(with_texts, change=change), cells_left)
                 complete = complete and again.complete

@@ -89,11 +89,11 @@ def open_recalculator(
     if sandbox is not None and mode != "never":
         there = available_engines(sandbox)
         missing = [name for name in ENGINE_NAMES if name not in there]
-        wanted = there if engine == "auto" else (engine,)
+        chosen = there if engine == "auto" else (engine,)
         if engine != "auto" and engine not in there:
             raise RecalcError(f"{engine} is not in the sandbox", hint=f"Run `{INSTALL_COMMAND}`.")
         book = VersionBook(cache_dir / "versions") if cache_dir is not None else None
-        engines = make_engines(sandbox, wanted, workers=workers, book=book)
+        engines = make_engines(sandbox, chosen, workers=workers, book=book)
     return Recalculator(
         engines,
         mode=mode,

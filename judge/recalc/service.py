@@ -90,7 +90,7 @@ class ServicePool:
                     channel = self._start()
                     started += 1
                 try:
-                    answer = _asked(channel, payload, _waited_s(timeout_s))
+                    answer = _answer(channel, payload, _waited_s(timeout_s))
                 except (TimeoutError, SandboxError, ValueError, EngineUnavailableError) as error:
                     self._drop(channel)
                     channel = None
@@ -143,7 +143,7 @@ class ServicePool:
             channel.close()
 
 
-def _asked(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[str, Any]:
+def _answer(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[str, Any]:
     answer = json.loads(channel.call(payload, timeout_s))
     if not isinstance(answer, dict):
         raise ValueError("the answer is not an object")  # noqa: TRY004 - as other invalid ones

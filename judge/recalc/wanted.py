@@ -65,10 +65,10 @@ def wanted_cells(
         areas = [area for area in ranges if area.sheet == sheet]
         try:
             sources = filling_cells(workbook, sheet)
-            for wanted in _filled(workbook, areas, sources):
-                own = by_ref.get(wanted.ref)
-                if own is None or _is_filled(own.source, wanted.source):
-                    by_ref[wanted.ref] = wanted
+            for filled in _filled(workbook, areas, sources):
+                own = by_ref.get(filled.ref)
+                if own is None or _is_filled(own.source, filled.source):
+                    by_ref[filled.ref] = filled
         except WorkbookError as error:
             notes.append(f"cells filled by array formulas were not searched for: {error.message}")
     return list(by_ref.values()), notes
@@ -257,12 +257,12 @@ def untrusted_cells(
     """
     if mode == "never":
         return [], []
-    wanted, unseen = wanted_cells(workbook, ranges)
+    formula_cells, unseen = wanted_cells(workbook, ranges)
     if unseen and origin is Origin.SOLUTION:
         with workbook.package.blamed():
             raise WorkbookError(unseen[0])
     trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
-    return [cell for cell in wanted if not (trusted and cell.has_cached_value)], unseen
+    return [cell for cell in formula_cells if not (trusted and cell.has_cached_value)], unseen
 
 
 def replaced_cells(

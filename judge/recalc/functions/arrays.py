@@ -356,17 +356,19 @@ def _of_sparse(
         return None
     if any(part.size != 1 and (part.rows, part.columns) != size for part in parts):
         return None
-    places = {place for part in sparse for place in part.others}
-    if len(places) * FEW > size[0] * size[1]:
+    positions = {place for part in sparse for place in part.others}
+    if len(positions) * FEW > size[0] * size[1]:
         return None
-    evaluation.values.spend((len(places) + 1) * COST)
+    evaluation.values.spend((len(positions) + 1) * COST)
     usual = [
         part.usual if isinstance(part, SparseCells) else part.first if part.size == 1 else 0
         for part in parts
     ]
     others = {
-        place: applied.result([part.first if part.size == 1 else part.at(place) for part in parts])
-        for place in places
+        position: applied.result(
+            [part.first if part.size == 1 else part.at(position) for part in parts]
+        )
+        for position in positions
     }
     return SparseCells(*size, applied.result(usual), others)
 
@@ -398,8 +400,8 @@ def _widened_values(cells: Cells, rows: int, columns: int) -> Sequence[Scalar]:
         return [cells.values.get((0, 0))] * (rows * columns)
     if (cells.rows, cells.columns) == (rows, columns):
         return cells.every
-    places = itertools.product(range(rows), range(columns))
-    return [widened(cells, row, column) for row, column in places]
+    positions = itertools.product(range(rows), range(columns))
+    return [widened(cells, row, column) for row, column in positions]
 
 
 def widened(cells: Cells, row: int, column: int) -> Scalar:
@@ -525,12 +527,12 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
                 values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
                 continue
         if isinstance(cells, SparseCells) and type(cells.usual) not in NUMBER_TYPES:
-            found = cells.with_usual_once()
+            elements = cells.with_usual_once()
         else:
-            found = cells.filled()
+            elements = cells.filled()
         # A logical value is a number to LibreOffice.
-        evaluation.converted = evaluation.converted or has_logical(found)
-        values += found
+        evaluation.converted = evaluation.converted or has_logical(elements)
+        values += elements
     return values
 
 
@@ -560,7 +562,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(texts, ErrorValue):
         return texts
     texts = [text for text in texts if text or not skips]
-    separators = itertools.cycle([evaluation.text(value) for value in between.each()])
+    separators = itertools.cycle([evaluation.text(value) for value in between.all_values()])
     pairs = zip(separators, texts[1:], strict=False)
     return joined(evaluation, itertools.chain(texts[:1], itertools.chain.from_iterable(pairs)))
 
@@ -581,7 +583,7 @@ def _texts(evaluation: Evaluation, arguments: Sequence[Node]) -> list[str] | Err
         )
         if cells.size > MAX_VALUES:
             raise UnsureError
-        for value in cells.each():
+        for value in cells.all_values():
             if isinstance(value, ErrorValue):
                 return value
             # A logical value of an array is a number to LibreOffice.

@@ -216,16 +216,16 @@ class Contents:
         Raises:
             UnsureError: one of these calls is only a part of a formula.
         """
-        found: dict[tuple[int, int], str] = {}
+        subtotals: dict[tuple[int, int], str] = {}
         for column, (rows, names) in self.subtotals(area.sheet).items():
             if area.min_column <= column <= area.max_column:
                 first = bisect.bisect_left(rows, area.min_row)
                 for at in range(first, bisect.bisect_right(rows, area.max_row)):
                     if not names[at]:
                         raise UnsureError
-                    found[rows[at] - area.min_row, column - area.min_column] = names[at]
-        self.budget.spend(len(found))
-        return found
+                    subtotals[rows[at] - area.min_row, column - area.min_column] = names[at]
+        self.budget.spend(len(subtotals))
+        return subtotals
 
 
 PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue, type(None)))

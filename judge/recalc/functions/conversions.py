@@ -478,21 +478,21 @@ def fits(text: str, pattern: str) -> bool:
     The time is proportional to the product of their lengths.
     """
     parts = _pattern_parts(pattern)
-    at = place = 0
+    at = part_index = 0
     star, resumed = -1, 0
     while at < len(text):
-        part = parts[place] if place < len(parts) else None
+        part = parts[part_index] if part_index < len(parts) else None
         if part is not None and part[0] != "*" and (part[0] == "?" or part[1] == text[at]):
-            at, place = at + 1, place + 1
+            at, part_index = at + 1, part_index + 1
         elif part is not None and part[0] == "*":
-            star, resumed = place, at
-            place += 1
+            star, resumed = part_index, at
+            part_index += 1
         elif star >= 0:
             resumed += 1
-            at, place = resumed, star + 1
+            at, part_index = resumed, star + 1
         else:
             return False
-    return all(part[0] == "*" for part in parts[place:])
+    return all(part[0] == "*" for part in parts[part_index:])
 
 
 def _pattern_parts(pattern: str) -> list[tuple[str, str]]:

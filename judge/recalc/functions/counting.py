@@ -26,7 +26,7 @@ from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
 from judge.recalc.functions.criteria import (
     Cells,
     Matches,
-    Place,
+    Position,
     Scalar,
     criterion,
     has_logical,
@@ -144,7 +144,7 @@ def _count(*, filled: bool) -> Function:
                     number = typed_number(evaluation, argument, cells.values.get((0, 0)))
                     counted += not isinstance(number, ErrorValue)
                     continue
-                values = [*cells.values.values()] if not filled else [*cells.each()]
+                values = [*cells.values.values()] if not filled else [*cells.all_values()]
             evaluation.converted = evaluation.converted or has_logical(values)
             counted += len(values) if filled else sum(map(is_number, values))
         return counted
@@ -250,7 +250,9 @@ def _shown(
 ) -> list[Scalar]:
     """The values of a rectangle, without the given rows and positions."""
     return [
-        value for place, value in cells.in_order if place[0] not in rows and place not in positions
+        value
+        for position, value in cells.in_order
+        if position[0] not in rows and position not in positions
     ]
 
 
@@ -428,7 +430,7 @@ def _countifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
     values = cells.values
-    chosen: AbstractSet[Place] = meeting.places
+    chosen: AbstractSet[Position] = meeting.positions
     if meeting.inverted:
         cells.spend(len(values))
         chosen = values.keys() - chosen
@@ -541,8 +543,8 @@ def _computed_condition(
 ) -> bool:
     """Whether a row of a database meets a condition that is a formula about its first row."""
     sheet, top, left, _, _ = reference_of(evaluation, conditions)
-    place = Reference(sheet, top + line, left + column, top + line, left + column)
-    formula = evaluation.values.formula(place)
+    reference = Reference(sheet, top + line, left + column, top + line, left + column)
+    formula = evaluation.values.formula(reference)
     node = None if formula is None else tree(shift_formula(formula, row - 1, 0))
     if sheet is not None or node is None:
         raise UnsureError

@@ -122,7 +122,7 @@ class Cells:
         self,
         rows: int,
         columns: int,
-        values: Mapping[Place, Scalar] | list[Scalar],
+        values: Mapping[Position, Scalar] | list[Scalar],
         spend: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.rows = rows
@@ -133,30 +133,30 @@ class Cells:
         else:
             self.values = values
         self.spend = spend
-        self._equal: dict[Scalar, list[Place]] | None = None
+        self._equal: dict[Scalar, list[Position]] | None = None
         self._doubtful = False
-        self._ascending: tuple[list[float], list[Place]] | None = None
-        self._in_order: list[tuple[Place, Scalar]] | None = None
-        self._meeting: dict[Hashable, frozenset[Place]] = {}
+        self._ascending: tuple[list[float], list[Position]] | None = None
+        self._in_order: list[tuple[Position, Scalar]] | None = None
+        self._meeting: dict[Hashable, frozenset[Position]] = {}
 
     @functools.cached_property
-    def values(self) -> Mapping[Place, Scalar]:
+    def values(self) -> Mapping[Position, Scalar]:
         """(row, column) from 0 -> value, for the cells that are not blank."""
-        places = zip(self._places(), self.each(), strict=True)
-        return {place: value for place, value in places if value is not None}
+        positions = zip(self._all_positions(), self.all_values(), strict=True)
+        return {position: value for position, value in positions if value is not None}
 
-    def each(self) -> Iterator[Scalar]:
+    def all_values(self) -> Iterator[Scalar]:
         """The values of all cells, row by row; None for blank ones."""
         if self._every is not None:
             return iter(self._every)
-        return map(self.values.get, self._places())
+        return map(self.values.get, self._all_positions())
 
     @property
     def every(self) -> Sequence[Scalar]:
         """The same as a list, which takes memory for blank cells, too."""
         if self._every is not None:
             return self._every
-        every = [*self.each()]
+        every = [*self.all_values()]
         if len(every) <= 2 * len(self.values):
             self._every = every  # otherwise it would take far more memory than the values
         return every
@@ -203,11 +203,11 @@ class Cells:
             return [value for value in self._every if value is not None]
         return [value for _, value in self.in_order]
 
-    def _places(self) -> Iterator[Place]:
+    def _all_positions(self) -> Iterator[Position]:
         return itertools.product(range(self.rows), range(self.columns))
 
     @property
-    def in_order(self) -> list[tuple[Place, Scalar]]:
+    def in_order(self) -> list[tuple[Position, Scalar]]:
         """The positions that are not blank, row by row, with their values."""
         if self._in_order is None:
             self._in_order = sorted(self.values.items(), key=operators.itemgetter(0))
@@ -218,7 +218,7 @@ class Cells:
         """How many cells the rectangle has."""
         return self.rows * self.columns
 
-    def equal_to(self, operand: float | str) -> frozenset[Place]:
+    def equal_to(self, operand: float | str) -> frozenset[Position]:
         """The cells that are equal to a number, or to a string in lower case.
 
         Raises:
@@ -232,7 +232,7 @@ class Cells:
         self.spend(len(equal))
         return frozenset(equal)
 
-    def meeting(self, wanted: Criterion) -> frozenset[Place]:
+    def meeting(self, condition: Criterion) -> frozenset[Position]:
         """The cells that are not blank and meet a criterion with an operand, other than ``<>``.
 
         Raises:
@@ -240,10 +240,10 @@ class Cells:
         """
         self.spend(len(self.values))
         # TRUE and 1 are equal in Python.
-        key = type(wanted.operand), wanted
+        key = type(condition.operand), condition
         if key not in self._meeting:
             self._meeting[key] = frozenset(
-                place for place, value in self.values.items() if _meets(value, wanted)
+                position for position, value in self.values.items() if _meets(value, condition)
             )
         return self._meeting[key]
 
@@ -256,25 +256,25 @@ class Cells:
         if self._ascending is None:
             self.spend(len(self.values))
             numbers = sorted(
-                (cast("float", value), place)
-                for place, value in self.values.items()
+                (cast("float", value), position)
+                for position, value in self.values.items()
                 if type(value) in NUMBER_TYPES
             )
-            self._ascending = [value for value, _ in numbers], [place for _, place in numbers]
-        values, places = self._ascending
+            self._ascending = [value for value, _ in numbers], [position for _, position in numbers]
+        values, positions = self._ascending
         first, end = bisect.bisect_left(values, operand), bisect.bisect_right(values, operand)
         beside = (*values[first - 1 : first], *values[end : end + 1])
         if any(are_close(value, operand) for value in beside):
             raise UnsureError
         if operator in ("<", "<="):
-            return Slice(self, places, 0, first if operator == "<" else end)
-        return Slice(self, places, end if operator == ">" else first, len(places))
+            return Slice(self, positions, 0, first if operator == "<" else end)
+        return Slice(self, positions, end if operator == ">" else first, len(positions))
 
-    def at(self, place: Place) -> Scalar:
+    def at(self, position: Position) -> Scalar:
         """The value of one cell."""
         if self._every is not None:
-            return self._every[place[0] * self.columns + place[1]]
-        return self.values.get(place)
+            return self._every[position[0] * self.columns + position[1]]
+        return self.values.get(position)
 
     def as_equal(self, operand: Scalar) -> SparseCells | None:
         """Which cells an ``=`` finds equal to a value: TRUE or FALSE for each cell.
@@ -288,9 +288,9 @@ class Cells:
         is_large = is_number(operand) and abs(operand) >= EXACT
         if operand in (None, "", 0) or is_large or isinstance(operand, ErrorValue):
             return None
-        places, numbers = self._by_kind
+        positions, numbers = self._by_kind
         key = _kind_and_value(operand)
-        if ErrorValue in {kind for kind, _ in places}:
+        if ErrorValue in {kind for kind, _ in positions}:
             return None
         if key[0] is float:
             number = float(cast("float", operand))
@@ -298,34 +298,34 @@ class Cells:
             beside = (*numbers[first - 1 : first], *numbers[end : end + 1])
             if any(are_close(value, number) for value in beside):
                 raise UnsureError
-        equal = places.get(key, ())
+        equal = positions.get(key, ())
         self.spend(len(equal))
         return SparseCells(self.rows, self.columns, False, dict.fromkeys(equal, True))
 
     @functools.cached_property
-    def _by_kind(self) -> tuple[Mapping[tuple[type, Scalar], Sequence[Place]], Sequence[float]]:
+    def _by_kind(self) -> tuple[Mapping[tuple[type, Scalar], Sequence[Position]], Sequence[float]]:
         """The cells by :func:`_kind_and_value`, and the numbers in ascending order."""
         self.spend(len(self.values))
-        places: dict[tuple[type, Scalar], list[Place]] = {}
-        for place, value in self.values.items():
-            places.setdefault(_kind_and_value(value), []).append(place)
-        return places, sorted(cast("float", value) for kind, value in places if kind is float)
+        positions: dict[tuple[type, Scalar], list[Position]] = {}
+        for position, value in self.values.items():
+            positions.setdefault(_kind_and_value(value), []).append(position)
+        return positions, sorted(cast("float", value) for kind, value in positions if kind is float)
 
-    def _by_value(self) -> dict[Scalar, list[Place]]:
+    def _by_value(self) -> dict[Scalar, list[Position]]:
         self.spend(len(self.values))
-        by_value: dict[Scalar, list[Place]] = {}
-        for place, value in self.values.items():
+        by_value: dict[Scalar, list[Position]] = {}
+        for position, value in self.values.items():
             if isinstance(value, str):
-                by_value.setdefault(value.lower(), []).append(place)
+                by_value.setdefault(value.lower(), []).append(position)
                 try:
                     number = _as_number(value)
                 except UnsureError:
                     self._doubtful = True
                 else:
                     if number is not None:
-                        by_value.setdefault(number, []).append(place)
+                        by_value.setdefault(number, []).append(position)
             elif isinstance(value, (int, float)) and not isinstance(value, bool):
-                by_value.setdefault(float(value), []).append(place)
+                by_value.setdefault(float(value), []).append(position)
         return by_value
 
 
@@ -339,20 +339,20 @@ class SparseCells(Cells):
     """
 
     def __init__(
-        self, rows: int, columns: int, usual: Scalar, others: Mapping[Place, Scalar]
+        self, rows: int, columns: int, usual: Scalar, others: Mapping[Position, Scalar]
     ) -> None:
         super().__init__(rows, columns, [])
         self._every = None
         self.usual = usual
         self.others = others
 
-    def each(self) -> Iterator[Scalar]:
+    def all_values(self) -> Iterator[Scalar]:
         """The values of all cells, row by row; None for blank ones."""
-        return (self.others.get(place, self.usual) for place in self._places())
+        return (self.others.get(position, self.usual) for position in self._all_positions())
 
-    def at(self, place: Place) -> Scalar:
+    def at(self, position: Position) -> Scalar:
         """The value of one cell."""
-        return self.others.get(place, self.usual)
+        return self.others.get(position, self.usual)
 
     @property
     def first(self) -> Scalar:
@@ -370,7 +370,7 @@ class SparseCells(Cells):
         return [value for value in values if value is not None]
 
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 
 _place_of = operators.itemgetter(0)
 
@@ -487,14 +487,14 @@ class Slice:
     """
 
     cells: Cells
-    ascending: Sequence[Place]
+    ascending: Sequence[Position]
     first: int
     end: int
 
     def __len__(self) -> int:
         return max(0, self.end - self.first)
 
-    def places(self) -> frozenset[Place]:
+    def positions(self) -> frozenset[Position]:
         """The positions of the cells."""
         self.cells.spend(len(self))
         return frozenset(self.ascending[self.first : self.end])
@@ -504,13 +504,13 @@ class Slice:
 class Matches:
     """Selected cells: the chosen ones or, if inverted, all others. A slice is never inverted."""
 
-    chosen: frozenset[Place] | Slice
+    chosen: frozenset[Position] | Slice
     inverted: bool = False
 
     @property
-    def places(self) -> frozenset[Place]:
+    def positions(self) -> frozenset[Position]:
         """The positions that are chosen or, if inverted, left out."""
-        return self.chosen.places() if isinstance(self.chosen, Slice) else self.chosen
+        return self.chosen.positions() if isinstance(self.chosen, Slice) else self.chosen
 
     def __and__(self, other: Matches) -> Matches:
         if self.inverted and not self.chosen:
@@ -521,81 +521,81 @@ class Matches:
             both = Slice(one.cells, one.ascending, max(one.first, two.first), min(one.end, two.end))
             return Matches(both)
         if self.inverted and other.inverted:
-            return Matches(self.places | other.places, inverted=True)
+            return Matches(self.positions | other.positions, inverted=True)
         if self.inverted:
-            return Matches(other.places - self.places)
+            return Matches(other.positions - self.positions)
         if other.inverted:
-            return Matches(self.places - other.places)
-        return Matches(self.places & other.places)
+            return Matches(self.positions - other.positions)
+        return Matches(self.positions & other.positions)
 
     def count(self, size: int) -> int:
         """How many cells are selected, out of a rectangle of this size."""
         return size - len(self.chosen) if self.inverted else len(self.chosen)
 
 
-def matches(cells: Cells, wanted: Criterion) -> Matches:
+def matches(cells: Cells, condition: Criterion) -> Matches:
     """The cells that meet a criterion.
 
     Raises:
         UnsureError: it is not documented how Excel reads some cell.
     """
-    if wanted.operator == "<>":
-        operand = wanted.operand
+    if condition.operator == "<>":
+        operand = condition.operand
         if is_number(operand):
             cells.spend(len(cells.values))
             # Unlike with =, text is never equal to the number that it shows.
             numbers = (
-                place
-                for place, value in cells.values.items()
+                position
+                for position, value in cells.values.items()
                 if not isinstance(value, str) and _meets(value, Criterion("=", operand))
             )
             return Matches(frozenset(numbers), inverted=True)
-        equal = matches(cells, Criterion("=", operand, wanted.pattern))
+        equal = matches(cells, Criterion("=", operand, condition.pattern))
         return Matches(equal.chosen, inverted=not equal.inverted)
-    if wanted.operator == "=":
-        if wanted.operand is None:
+    if condition.operator == "=":
+        if condition.operand is None:
             cells.spend(len(cells.values))
             return Matches(frozenset(cells.values), inverted=True)
-        if wanted.operand == "":
+        if condition.operand == "":
             cells.spend(len(cells.values))
-            filled = (place for place, value in cells.values.items() if value != "")
+            filled = (position for position, value in cells.values.items() if value != "")
             return Matches(frozenset(filled), inverted=True)
-        if isinstance(wanted.operand, str) and not wanted.pattern:
-            return Matches(cells.equal_to(wanted.operand))
-        if is_number(wanted.operand):
-            return Matches(cells.equal_to(float(wanted.operand)))
-    elif is_number(wanted.operand):
-        return Matches(cells.ordered_against(wanted.operand, wanted.operator))
-    return Matches(cells.meeting(wanted))
+        if isinstance(condition.operand, str) and not condition.pattern:
+            return Matches(cells.equal_to(condition.operand))
+        if is_number(condition.operand):
+            return Matches(cells.equal_to(float(condition.operand)))
+    elif is_number(condition.operand):
+        return Matches(cells.ordered_against(condition.operand, condition.operator))
+    return Matches(cells.meeting(condition))
 
 
-def _meets(value: Scalar, wanted: Criterion) -> bool:
+def _meets(value: Scalar, condition: Criterion) -> bool:
     """Whether a cell that is not blank meets a criterion with an operand, other than ``<>``."""
-    operand = wanted.operand
+    operand = condition.operand
     if isinstance(operand, bool) or isinstance(value, bool):
         return (
             isinstance(operand, bool)
             and isinstance(value, bool)
-            and _compared(value, operand, wanted.operator)
+            and _compared(value, operand, condition.operator)
         )
     if isinstance(operand, ErrorValue) or isinstance(value, ErrorValue):
-        if wanted.operator != "=" and isinstance(operand, ErrorValue):
+        if condition.operator != "=" and isinstance(operand, ErrorValue):
             raise UnsureError
         return operand == value
     if isinstance(operand, str):
         if not isinstance(value, str):
             return False
-        if wanted.pattern:
+        if condition.pattern:
             return fits(value.lower(), operand)
-        if wanted.operator == "=":
+        if condition.operator == "=":
             return value.lower() == operand
-        return text_order(value, operand, wanted.operator)
+        return text_order(value, operand, condition.operator)
     if isinstance(value, str):
         # The text "5" in a cell is equal to 5, but neither less nor greater than any number.
-        return wanted.operator == "=" and _as_number(value) == operand
+        return condition.operator == "=" and _as_number(value) == operand
     if value is None or operand is None:
         return False
-    return _compared(value, operand, wanted.operator)
+    return _compared(value, operand, condition.operator)
 
 
 def _as_number(text: str) -> float | None:
@@ -652,10 +652,10 @@ def table_rows(
 
 def names_of(table: Cells) -> dict[str, int]:
     """Name in the first row of a database, in lower case -> its first column with that name."""
-    heads = sorted(place for place in table.values if place[0] == 0)
+    heads = sorted(position for position in table.values if position[0] == 0)
     names: dict[str, int] = {}
-    for place in heads:
-        names.setdefault(_name(table.values[place]), place[1])
+    for position in heads:
+        names.setdefault(_name(table.values[position]), position[1])
     return names
 
 
@@ -669,14 +669,14 @@ def _name(value: Scalar) -> str:
 
 
 def _rows_meeting(table: Cells, column: int, condition: Scalar) -> set[int]:
-    wanted = criterion(condition)
+    parsed = criterion(condition)
     plain = isinstance(condition, str) and condition[:1] not in ("=", "<", ">")
-    if plain and isinstance(wanted.operand, str):
+    if plain and isinstance(parsed.operand, str):
         # Plain text matches all cells that begin with it.
-        wanted = Criterion("=", wanted.operand + "*", pattern=True)
+        parsed = Criterion("=", parsed.operand + "*", pattern=True)
     values = {(row, 0): value for (row, at), value in table.values.items() if at == column and row}
-    meeting = matches(Cells(table.rows, 1, values), wanted)
-    rows, inverted = {row for row, _ in meeting.places}, meeting.inverted
+    meeting = matches(Cells(table.rows, 1, values), parsed)
+    rows, inverted = {row for row, _ in meeting.positions}, meeting.inverted
     return {row for row in range(1, table.rows) if (row in rows) != inverted}
 
 

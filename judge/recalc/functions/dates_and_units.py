@@ -89,22 +89,22 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
     return NUM if serial is None else float(serial)
 
 
-def _part(place: int) -> Function:
+def _part(part_index: int) -> Function:
     """Returns a Python function that computes YEAR, MONTH or DAY."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         day = None
-        if isinstance(value, str) and place:
+        if isinstance(value, str) and part_index:
             day = month_and_day(value.strip(" "), evaluation.values.region)
         if day is not None:  # of this year, but that does not matter here
             evaluation.converted = True
-            return float(day[place - 1])
+            return float(day[part_index - 1])
         number = evaluation.number(value)
         if isinstance(number, ErrorValue):
             return number
         inside = 0 <= number < LAST_SERIAL + 1
         evaluation.converted = evaluation.converted or not inside or number < 61
-        return float(day_parts(math.floor(number))[place]) if inside else NUM
+        return float(day_parts(math.floor(number))[part_index]) if inside else NUM
 
     return OfValues(1, 1, plain)
 
@@ -187,7 +187,7 @@ def _time(evaluation: Evaluation, *values: Scalar) -> Scalar:
     return (3600 * parts[0] + 60 * parts[1] + parts[2]) % 86_400 / 86_400
 
 
-def _clock(place: int) -> Function:
+def _clock(part_index: int) -> Function:
     """Returns a Python function that computes HOUR, MINUTE or SECOND."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -200,7 +200,7 @@ def _clock(place: int) -> Function:
         if abs(seconds % 1 - 0.5) < 0.01:
             raise UnsureError  # it depends on the last digits which way Excel rounds them
         whole = math.floor(seconds + 0.5) % 86_400
-        return (whole // 3600, whole // 60 % 60, whole % 60)[place]
+        return (whole // 3600, whole // 60 % 60, whole % 60)[part_index]
 
     return OfValues(1, 1, plain)
 
@@ -385,7 +385,7 @@ def _duration(*, modified: bool) -> Function:
             return _refusing_logical(evaluation, arguments)
         settlement, maturity, coupon, yield_, frequency, *basis = numbers
         periods = _whole_periods(settlement, maturity, frequency)
-        if coupon <= 0 or yield_ <= 0 or any(way not in range(5) for way in basis):
+        if coupon <= 0 or yield_ <= 0 or any(basis_code not in range(5) for basis_code in basis):
             raise UnsureError
         growth = 1 + yield_ / frequency
         paid = [coupon / frequency / growth**number for number in range(1, periods + 1)]
@@ -470,7 +470,7 @@ def _accrint(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     issue, first, end, rate, par, frequency, *basis = _bond_numbers(evaluation, arguments, 4)
     if not issue < first or not issue < end or rate <= 0 or frequency not in (1, 2, 4):
         raise UnsureError
-    if any(way not in (0, 4) for way in basis):
+    if any(basis_code not in (0, 4) for basis_code in basis):
         raise UnsureError
     evaluation.converted = True
     return par * rate * _years(math.floor(issue), math.floor(end), *basis)
@@ -546,18 +546,18 @@ def _days_of_360(start: int, end: int) -> int:
     return 360 * (last[0] - first[0]) + 30 * (last[1] - first[1]) + last[2] - first[2]
 
 
-def _solved(price: Callable[[float], float], wanted: float) -> float:
+def _solved(price: Callable[[float], float], target_price: float) -> float:
     """The yield from 0 to 10 that gives a price, which falls as the yield rises.
 
     Raises:
         UnsureError: there is no such yield.
     """
     low, high = 0.0, 10.0
-    if not price(high) <= wanted <= price(low):
+    if not price(high) <= target_price <= price(low):
         raise UnsureError
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if price(middle) > wanted else (low, middle)
+        low, high = (middle, high) if price(middle) > target_price else (low, middle)
     return (low + high) / 2
 
 

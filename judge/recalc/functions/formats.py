@@ -266,11 +266,11 @@ def _layout(tokens: tuple[_Token, ...]) -> _Layout:
     for at, token in enumerate(tokens):
         counts = token.kind == "digit" or (counts and token == ("sign", ","))
         if token == ("sign", ",") and counts:
-            if any(at < place < point for place in digits):
+            if any(at < index < point for index in digits):
                 thousands = True
-            elif at < point or not any(place > at for place in digits):
+            elif at < point or not any(index > at for index in digits):
                 scale += 1
-        elif token == ("sign", ",") and not any(place < at for place in digits):
+        elif token == ("sign", ",") and not any(index < at for index in digits):
             raise UnsureError
         else:
             is_literal = token == ("sign", ",") or (token == ("sign", ".") and at > point)
@@ -330,15 +330,15 @@ def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
 
 def _with_part(digits: str, tokens: list[_Token]) -> str:
     """The decimal point and the digits after it; trailing zeros only where the format has 0."""
-    places = [at for at, token in enumerate(tokens) if token.kind == "digit"]
+    digit_indices = [at for at, token in enumerate(tokens) if token.kind == "digit"]
     pieces: list[str] = []
     for at, token in enumerate(tokens):
         if token.kind != "digit":
             pieces.append(token.text)
             continue
-        index = places.index(at)
+        index = digit_indices.index(at)
         digit = digits[index : index + 1] or "0"
-        zeros = any(tokens[place].text == "0" for place in places[index:])
+        zeros = any(tokens[digit_index].text == "0" for digit_index in digit_indices[index:])
         if digits[index:].strip("0") or (zeros and token.text != "#"):
             pieces.append(digit)
         else:
@@ -558,16 +558,16 @@ def _unit_text(text: str, clock: _Clock, names: Names, hour: int) -> str:
     if text[0] == "m":
         if len(text) <= 2:
             return f"{month:0{len(text)}d}"
-        name = _known((names.short_months if len(text) == 3 else names.months)[month - 1])
+        name = _sure((names.short_months if len(text) == 3 else names.months)[month - 1])
         if len(text) == 5 and name[0].isdigit():
             raise UnsureError
         return name[0] if len(text) == 5 else name
     if len(text) <= 2:
         return f"{day:0{len(text)}d}"
-    return _known((names.short_days if len(text) == 3 else names.days)[(clock.days - 1) % 7])
+    return _sure((names.short_days if len(text) == 3 else names.days)[(clock.days - 1) % 7])
 
 
-def _known(name: str | None) -> str:
+def _sure(name: str | None) -> str:
     if name is None:
         raise UnsureError
     return name

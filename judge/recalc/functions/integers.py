@@ -80,10 +80,10 @@ def _of_bits(combined: Callable[[int, int], int]) -> Function:
 
 
 def _shifted(*, left: bool) -> Function:
-    def plain(number: int, places: int) -> Scalar:
-        if not 0 <= number < BITS or abs(places) > MAX_SHIFT:
+    def plain(number: int, bits: int) -> Scalar:
+        if not 0 <= number < BITS or abs(bits) > MAX_SHIFT:
             return NUM
-        shift = places if left else -places
+        shift = bits if left else -bits
         result = number << shift if shift > 0 else number >> -shift
         return result if result < BITS else NUM
 
@@ -140,12 +140,12 @@ def _to_system(source: int, target: int) -> Function:
         text = _in_base(number, target)
         if not places or places[0] is None:
             return text
-        wanted = strict_number(evaluation, places[0])
-        if isinstance(wanted, ErrorValue):
-            return evaluation.refused(wanted)
-        if not len(text) <= math.trunc(wanted) <= MAX_PLACES:
+        width = strict_number(evaluation, places[0])
+        if isinstance(width, ErrorValue):
+            return evaluation.refused(width)
+        if not len(text) <= math.trunc(width) <= MAX_PLACES:
             return evaluation.refused(NUM)
-        return text.zfill(math.trunc(wanted))
+        return text.zfill(math.trunc(width))
 
     return OfValues(1, 2, call)
 

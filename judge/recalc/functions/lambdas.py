@@ -77,7 +77,7 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if any((part.rows, part.columns) != (rows, columns) for part in parts):
         raise UnsureError
-    groups = zip(*map(Cells.each, parts), strict=True)
+    groups = zip(*map(Cells.all_values, parts), strict=True)
     results = [one_of(call(evaluation, [*map(single, values)])) for values in groups]
     return of_values(rows, columns, results)
 
@@ -88,7 +88,7 @@ def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cel
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), lambda_of(arguments[2], 2)
     steps = [all_of(evaluation, arguments[0])]
-    for value in cells.each():
+    for value in cells.all_values():
         steps.append(call(evaluation, [steps[-1], single(value)]))
     return cells, steps[1:]
 
@@ -109,7 +109,7 @@ def _by_line(*, rows: bool) -> ArrayFunction:
         if len(arguments) != 2:
             raise UnsureError
         cells, call = all_of(evaluation, arguments[0]), lambda_of(arguments[1], 1)
-        values = [*cells.each()]
+        values = [*cells.all_values()]
         wide = cells.columns
         lines = (
             [of_values(1, wide, values[at * wide : (at + 1) * wide]) for at in range(cells.rows)]
@@ -129,10 +129,10 @@ def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     if rows < 1 or columns < 1:
         raise UnsureError
     call = lambda_of(arguments[2], 2)
-    places = itertools.product(range(1, rows + 1), range(1, columns + 1))
+    positions = itertools.product(range(1, rows + 1), range(1, columns + 1))
     if rows * columns > MAX_VALUES:
         raise UnsureError
-    results = [one_of(call(evaluation, [single(row), single(column)])) for row, column in places]
+    results = [one_of(call(evaluation, [single(row), single(column)])) for row, column in positions]
     return of_values(rows, columns, results)
 
 

@@ -180,8 +180,8 @@ def _first_of_sparse(cells: SparseCells, sought: float) -> int | None:
         raise UnsureError
     if _is_equal(cells.usual, sought):
         return _equal(sought, _filled_line(cells))
-    places = (place for place, value in cells.others.items() if _is_equal(value, sought))
-    return min(map(max, places), default=None)
+    positions = (position for position, value in cells.others.items() if _is_equal(value, sought))
+    return min(map(max, positions), default=None)
 
 
 def _lookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -249,29 +249,29 @@ def _index(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     given = [array_of(evaluation, argument) for argument in arguments[1:]]
     if any(part.size > 1 for part in given):
         return _several(evaluation, cells, given)
-    places: list[int] = []
+    indices: list[int] = []
     for argument in given:
         number = evaluation.number(argument.values.get((0, 0)))
         if isinstance(number, ErrorValue):
             return single(number)
-        places.append(int(number))
-    found = _at(cells, places)
-    if found.size > 1 and not evaluation.spreads:
+        indices.append(int(number))
+    result = _at(cells, indices)
+    if result.size > 1 and not evaluation.spreads:
         if is_reference(area):
             raise UnsureError
         evaluation.converted = True  # LibreOffice computes no array in a plain formula
-    return found
+    return result
 
 
-def _at(cells: Cells, places: Sequence[int]) -> Cells:
+def _at(cells: Cells, indices: Sequence[int]) -> Cells:
     """The value at a row and a column, or in one of them; 0 stands for all rows or columns."""
-    if len(places) == 1:
+    if len(indices) == 1:
         if cells.rows > 1 and cells.columns > 1:
             raise UnsureError
-        places = [0, places[0]] if cells.rows == 1 else [places[0], 0]
-    if min(places) < 0:
+        indices = [0, indices[0]] if cells.rows == 1 else [indices[0], 0]
+    if min(indices) < 0:
         return single(VALUE)
-    row, column = places
+    row, column = indices
     if row > cells.rows or column > cells.columns:
         return single(REF)
     rows = range(row - 1, row) if row else range(cells.rows)
@@ -285,10 +285,10 @@ def _several(evaluation: Evaluation, cells: Cells, given: Sequence[Cells]) -> Ce
     """INDEX of several rows or columns, which only some engines support: a value for each place."""
     evaluation.converted = True
 
-    def result(places: Sequence[Scalar]) -> Scalar:
+    def result(indices: Sequence[Scalar]) -> Scalar:
         numbers: list[int] = []
-        for place in places:
-            number = evaluation.number(place)
+        for index in indices:
+            number = evaluation.number(index)
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(int(number))
@@ -318,7 +318,7 @@ def _order(value: Scalar, other: Scalar) -> int:
     return 0 if compared(value, other, "=") else -1 if compared(value, other, "<") else 1
 
 
-def _place(
+def _match_index(
     evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
 ) -> int | ErrorValue | None:
     """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it.
@@ -397,10 +397,10 @@ def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         raise UnsureError
     sought = array_of(evaluation, arguments[0])
     if sought.size == 1:
-        found = _looked_up(evaluation, sought.first, arguments)
-        if found.size > 1 and not evaluation.spreads:
+        cells = _looked_up(evaluation, sought.first, arguments)
+        if cells.size > 1 and not evaluation.spreads:
             raise UnsureError
-        return found
+        return cells
     evaluation.converted = True
 
     def result(values: Sequence[Scalar]) -> Scalar:
@@ -413,26 +413,26 @@ def _looked_up(evaluation: Evaluation, sought: Scalar, arguments: Sequence[Node]
     """What XLOOKUP finds for one value; blank cells stay blank in a row or column."""
     if isinstance(sought, ErrorValue):
         return single(evaluation.refused(sought))
-    at = _place(evaluation, arguments, sought, 4)
+    at = _match_index(evaluation, arguments, sought, 4)
     if isinstance(at, ErrorValue):
         return single(at)
-    searched, found = (_cells(evaluation, argument) for argument in arguments[1:3])
-    if searched.size > 1 and not _fits(searched, found):
+    searched, results = (_cells(evaluation, argument) for argument in arguments[1:3])
+    if searched.size > 1 and not _fits(searched, results):
         return single(evaluation.refused(VALUE))
     if at is None:
         is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
         return single(evaluation.scalar(arguments[3]) if is_given else NA)
-    if searched.size == 1 and found.size > 1:
+    if searched.size == 1 and results.size > 1:
         raise UnsureError
-    places = (at + 1, 0) if searched.columns == 1 else (0, at + 1)
-    line = _at(found, places)
+    indices = (at + 1, 0) if searched.columns == 1 else (0, at + 1)
+    line = _at(results, indices)
     return single(chosen(evaluation, line.first)) if line.size == 1 else line
 
 
-def _fits(searched: Cells, found: Cells) -> bool:
+def _fits(searched: Cells, results: Cells) -> bool:
     """Whether the results of a look-up have as many rows, or columns, as the values searched."""
-    return (searched.columns == 1 and found.rows == searched.rows) or (
-        searched.rows == 1 and found.columns == searched.columns
+    return (searched.columns == 1 and results.rows == searched.rows) or (
+        searched.rows == 1 and results.columns == searched.columns
     )
 
 
@@ -442,7 +442,7 @@ def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     sought = evaluation.scalar(arguments[0])
     if isinstance(sought, ErrorValue):
         return evaluation.refused(sought)
-    at = _place(evaluation, arguments, sought, 2)
+    at = _match_index(evaluation, arguments, sought, 2)
     if isinstance(at, ErrorValue):
         return at
     return NA if at is None else at + 1

@@ -215,8 +215,8 @@ class OwnValues:
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
         form, named = with_form(cell.formula)
-        known = form.traits
-        if not of_arrays and known.array_sensitive and not known.intersects:
+        traits = form.traits
+        if not of_arrays and traits.array_sensitive and not traits.intersects:
             raise UnsureError  # a range where Excel takes one of its values
         regional = self._regional
         if regional and has_criteria(cell.formula) and regional.reads_date(ref.sheet, cell):
@@ -260,8 +260,8 @@ class OwnValues:
         if key in kept:
             result = kept[key]
         else:
-            node, places = of_form
-            bound = _Bound(self, home, dict(zip(places, given, strict=True)))
+            node, names = of_form
+            bound = _Bound(self, home, dict(zip(names, given, strict=True)))
             evaluation, result = Evaluation(bound, FUNCTIONS), None
             with contextlib.suppress(UnsureError):
                 result = evaluation.scalar(node), evaluation.converted
@@ -306,11 +306,11 @@ class OwnValues:
             finally:
                 kept[key] = result, self._read_formulas
                 self._read_formulas = before
-        found, read_formulas = kept[key]
+        value, read_formulas = kept[key]
         self._read_formulas = self._read_formulas or read_formulas
-        if found is None:
+        if value is None:
             raise UnsureError
-        return found
+        return value
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if the value is not known."""
@@ -462,10 +462,10 @@ class OwnValues:
             rows = range(common.min_row, common.max_row + 1)
             columns = range(common.min_column, common.max_column + 1)
             for row, column in itertools.product(rows, columns):
-                place = row - area.min_row, column - area.min_column
-                if place in values:
+                position = row - area.min_row, column - area.min_column
+                if position in values:
                     raise UnsureError
-                values[place] = self._formula(CellRef(area.sheet, row, column), cell)[0]
+                values[position] = self._formula(CellRef(area.sheet, row, column), cell)[0]
         return values
 
     def _sheet(self, name: str) -> Sheet:
@@ -659,20 +659,20 @@ def values_of_constants(
 
 
 def values_of_all(
-    contents: Contents, cells: Mapping[CellRef, Cell], known: Mapping[CellRef, CellValue]
+    contents: Contents, cells: Mapping[CellRef, Cell], computed: Mapping[CellRef, CellValue]
 ) -> dict[CellRef, CellValue]:
     """Computes cells, whether their values depend on a conversion or not.
 
     Args:
         contents: the workbook.
         cells: formula cells.
-        known: formula cell -> the value that was computed here before.
+        computed: formula cell -> the value that was computed here before.
 
     Returns:
         Cell -> value, dates and times as serial numbers; of cells with OFFSET or INDIRECT only if
         they read constants alone; none if this takes more than a part of the limits.
     """
-    own = OwnValues(contents, known)
+    own = OwnValues(contents, computed)
     contents.budget.restrict()
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():

@@ -21,7 +21,7 @@ from judge.recalc.functions.counting import plain_sum
 from judge.recalc.functions.criteria import (
     NUMBER_TYPES,
     Cells,
-    Place,
+    Position,
     Scalar,
     SparseCells,
     is_number,
@@ -59,7 +59,7 @@ def _of_pairs(first: int) -> Function:
             if not has_errors or max(sizes) > MAX_VALUES:
                 raise UnsureError
             evaluation.values.spend(2 * max(sizes))
-            error = _first_in_pairs(*map(Cells.each, areas))
+            error = _first_in_pairs(*map(Cells.all_values, areas))
         else:
             error = NA
         evaluation.converted = True
@@ -169,18 +169,18 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     elif parts:
         factors = [_factors(part) for part in parts]
         # A place without a number in some array adds nothing.
-        for place in sorted(set(factors[0]).intersection(*factors)):
-            total += math.prod([numbers[place] for numbers in factors], start=1.0)
+        for position in sorted(set(factors[0]).intersection(*factors)):
+            total += math.prod([numbers[position] for numbers in factors], start=1.0)
     if not math.isfinite(total):
         raise UnsureError
     return total
 
 
-def _factors(cells: Cells) -> Mapping[Place, float]:
+def _factors(cells: Cells) -> Mapping[Position, float]:
     """The numbers of an array by their position, without TRUE, FALSE and strings."""
     return {
-        place: cast("float", value)
-        for place, value in cells.values.items()
+        position: cast("float", value)
+        for position, value in cells.values.items()
         if type(value) in NUMBER_TYPES
     }
 
@@ -218,7 +218,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
         if one.size != other.size:
             evaluation.converted = True
             return NA
-        pairs = list(zip(one.each(), other.each(), strict=True))
+        pairs = list(zip(one.all_values(), other.all_values(), strict=True))
         errors = {value for pair in pairs for value in pair if isinstance(value, ErrorValue)}
         if errors:
             raise UnsureError
@@ -244,7 +244,7 @@ def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
         cells = all_of(evaluation, argument)
         if cells.size > MAX_VALUES:
             raise UnsureError
-        values += cells.each()
+        values += cells.all_values()
     if any(isinstance(value, ErrorValue) for value in values):
         raise UnsureError
     if any(value is None or isinstance(value, str) for value in values):

@@ -55,7 +55,7 @@ def _unless(accepted: Callable[..., bool], least: int, most: int) -> Refusal:
     return refusal
 
 
-def _each(*tests: Callable[[float], bool]) -> Refusal:
+def _unless_each(*tests: Callable[[float], bool]) -> Refusal:
     """Refuses numbers with #NUM! unless each passes the test for its position."""
     return _unless(
         lambda *numbers: all(test(number) for test, number in zip(tests, numbers, strict=True)),
@@ -102,8 +102,8 @@ def _quantile_of_beta(*numbers: float) -> bool:
 
 def _drawn(*numbers: float) -> bool:
     """The arguments of HYPGEOM.DIST: successes in a sample, its size, successes in all."""
-    found, drawn, marked = map(math.trunc, numbers[:3])
-    return 0 <= found <= min(drawn, marked)
+    successes, drawn, marked = map(math.trunc, numbers[:3])
+    return 0 <= successes <= min(drawn, marked)
 
 
 def _cumulative(
@@ -221,37 +221,37 @@ REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(("NETWORKDAYS", "NETWORKDAYS.INTL"), _unless(_between_days, 2, 4)),
     **dict.fromkeys(("WEEKNUM", "ISOWEEKNUM"), _unless(_week, 1, 2)),
     "WEEKDAY": _unless(lambda day, kind=1: _is_day(day) and math.trunc(kind) in _WEEKS, 1, 2),
-    **dict.fromkeys(("ACOS", "ASIN"), _each(lambda x: abs(x) <= 1)),
-    "ACOSH": _each(lambda x: x >= 1),
-    "ACOTH": _each(lambda x: abs(x) > 1),
-    **dict.fromkeys(("ATANH", "FISHER"), _each(lambda x: abs(x) < 1)),
-    **dict.fromkeys(("LN", "LOG10", "GAMMALN", "GAMMALN.PRECISE"), _each(_positive)),
-    "SQRTPI": _each(_at_least_0),
+    **dict.fromkeys(("ACOS", "ASIN"), _unless_each(lambda x: abs(x) <= 1)),
+    "ACOSH": _unless_each(lambda x: x >= 1),
+    "ACOTH": _unless_each(lambda x: abs(x) > 1),
+    **dict.fromkeys(("ATANH", "FISHER"), _unless_each(lambda x: abs(x) < 1)),
+    **dict.fromkeys(("LN", "LOG10", "GAMMALN", "GAMMALN.PRECISE"), _unless_each(_positive)),
+    "SQRTPI": _unless_each(_at_least_0),
     **dict.fromkeys(
-        ("COT", "COTH", "CSC", "CSCH", "SEC", "SECH"), _each(lambda x: abs(x) < _LARGE_ANGLE)
+        ("COT", "COTH", "CSC", "CSCH", "SEC", "SECH"), _unless_each(lambda x: abs(x) < _LARGE_ANGLE)
     ),
-    **dict.fromkeys(("NORM.DIST", "NORMDIST"), _each(_any, _any, _positive, _any)),
-    **dict.fromkeys(("NORM.INV", "NORMINV"), _each(_inner_share, _any, _positive)),
-    **dict.fromkeys(("NORM.S.INV", "NORMSINV"), _each(_inner_share)),
-    "STANDARDIZE": _each(_any, _any, _positive),
-    "LOGNORM.DIST": _each(_positive, _any, _positive, _any),
-    "LOGNORMDIST": _each(_positive, _any, _positive),
-    **dict.fromkeys(("LOGNORM.INV", "LOGINV"), _each(_inner_share, _any, _positive)),
-    **dict.fromkeys(("EXPON.DIST", "EXPONDIST"), _each(_at_least_0, _positive, _any)),
+    **dict.fromkeys(("NORM.DIST", "NORMDIST"), _unless_each(_any, _any, _positive, _any)),
+    **dict.fromkeys(("NORM.INV", "NORMINV"), _unless_each(_inner_share, _any, _positive)),
+    **dict.fromkeys(("NORM.S.INV", "NORMSINV"), _unless_each(_inner_share)),
+    "STANDARDIZE": _unless_each(_any, _any, _positive),
+    "LOGNORM.DIST": _unless_each(_positive, _any, _positive, _any),
+    "LOGNORMDIST": _unless_each(_positive, _any, _positive),
+    **dict.fromkeys(("LOGNORM.INV", "LOGINV"), _unless_each(_inner_share, _any, _positive)),
+    **dict.fromkeys(("EXPON.DIST", "EXPONDIST"), _unless_each(_at_least_0, _positive, _any)),
     **dict.fromkeys(
-        ("POISSON.DIST", "POISSON"), _each(lambda x: math.trunc(x) >= 0, _at_least_0, _any)
+        ("POISSON.DIST", "POISSON"), _unless_each(lambda x: math.trunc(x) >= 0, _at_least_0, _any)
     ),
     **dict.fromkeys(
         ("WEIBULL.DIST", "WEIBULL", "GAMMA.DIST", "GAMMADIST"),
-        _each(_at_least_0, _positive, _positive, _any),
+        _unless_each(_at_least_0, _positive, _positive, _any),
     ),
-    **dict.fromkeys(("GAMMA.INV", "GAMMAINV"), _each(_share, _positive, _positive)),
+    **dict.fromkeys(("GAMMA.INV", "GAMMAINV"), _unless_each(_share, _positive, _positive)),
     **dict.fromkeys(("BINOM.DIST", "BINOMDIST"), _unless(_trials, 4, 4)),
     **dict.fromkeys(("BETA.INV", "BETAINV"), _unless(_quantile_of_beta, 3, 5)),
     **dict.fromkeys(("HYPGEOM.DIST", "HYPGEOMDIST"), _unless(_drawn, 4, 5)),
-    **dict.fromkeys(("F.DIST.RT", "FDIST"), _each(_at_least_0, _degrees, _degrees)),
-    **dict.fromkeys(("CHISQ.DIST.RT", "CHIDIST"), _each(_at_least_0, _degrees)),
-    "T.DIST.2T": _each(_at_least_0, _degrees),
-    "T.DIST.RT": _each(_any, _degrees),
+    **dict.fromkeys(("F.DIST.RT", "FDIST"), _unless_each(_at_least_0, _degrees, _degrees)),
+    **dict.fromkeys(("CHISQ.DIST.RT", "CHIDIST"), _unless_each(_at_least_0, _degrees)),
+    "T.DIST.2T": _unless_each(_at_least_0, _degrees),
+    "T.DIST.RT": _unless_each(_any, _degrees),
 }
 """Function -> returns the error for the numbers that it gets; None if they are accepted."""

@@ -52,7 +52,7 @@ def _rows(evaluation: Evaluation, node: Node) -> Rows:
     if cells.size > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(cells.size)
-    values = list(cells.each())
+    values = list(cells.all_values())
     wide = cells.columns
     return [values[at * wide : (at + 1) * wide] for at in range(cells.rows)]
 
@@ -186,10 +186,10 @@ def _chosen(*, columns: bool) -> Callable[[Evaluation, Sequence[Node]], Rows]:
         lines = _turned(rows) if columns else rows
         chosen: Rows = []
         for argument in arguments[1:]:
-            places = all_of(evaluation, argument)
-            if places.rows > 1 and places.columns > 1:
+            indices = all_of(evaluation, argument)
+            if indices.rows > 1 and indices.columns > 1:
                 raise _RefusedError(VALUE)
-            for value in places.each():
+            for value in indices.all_values():
                 number = evaluation.number(value)
                 if isinstance(number, ErrorValue):
                     raise _RefusedError(number)
@@ -211,7 +211,7 @@ def _trimmed(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
         ends = 3 if ends is None else ends
         if ends not in range(4):
             raise _RefusedError(VALUE)
-        filled = [place[at - 1] for place in cells.values]
+        filled = [position[at - 1] for position in cells.values]
         if not filled:
             raise UnsureError
         last = max(filled) + 1 if ends & 2 else size
@@ -292,7 +292,7 @@ def _split(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     marks = [
         None
         if at >= len(arguments) or isinstance(arguments[at], Missing)
-        else [evaluation.text(mark) for mark in all_of(evaluation, arguments[at]).each()]
+        else [evaluation.text(mark) for mark in all_of(evaluation, arguments[at]).all_values()]
         for at in (1, 2)
     ]
     skips, ignores_case = (_option(evaluation, arguments, at) or 0 for at in (3, 4))
@@ -357,13 +357,13 @@ def _distinct(evaluation: Evaluation, arguments: Sequence[Node]) -> Rows:
     lines = _turned(rows) if by_column else rows
     groups: dict[object, Rows] = {}
     for line in lines:
-        key = tuple((_known(value), type(value) is bool) for value in line)
+        key = tuple((_folded(value), type(value) is bool) for value in line)
         groups.setdefault(key, []).append(line)
     kept = [group[0] for group in groups.values() if not once or len(group) == 1]
     return _turned(kept) if by_column and kept else kept
 
 
-def _known(value: Scalar) -> Scalar:
+def _folded(value: Scalar) -> Scalar:
     """A value as UNIQUE and GROUPBY compare it: without regard to upper and lower case."""
     return value.lower() if isinstance(value, str) else value
 
@@ -374,16 +374,16 @@ def _in_order(lines: Rows, keys: Sequence[tuple[Sequence[Scalar], bool]]) -> Row
     Raises:
         UnsureError: a key is an error.
     """
-    places = list(range(len(lines)))
+    order = list(range(len(lines)))
     for values, descending in reversed(keys):
         if any(isinstance(value, ErrorValue) for value in values):
             raise UnsureError
         key = functools.cmp_to_key(functools.partial(_order, descending=descending))
-        filled = [at for at in places if values[at] is not None]
-        places = sorted(filled, key=lambda at: key(values[at])) + [
-            at for at in places if values[at] is None
+        filled = [at for at in order if values[at] is not None]
+        order = sorted(filled, key=lambda at: key(values[at])) + [
+            at for at in order if values[at] is None
         ]
-    return [lines[at] for at in places]
+    return [lines[at] for at in order]
 
 
 def _descends(value: Scalar) -> bool:
@@ -471,16 +471,16 @@ class _Groups:
     def __init__(self, columns: Sequence[Sequence[Scalar]]) -> None:
         self.keys: list[tuple[Scalar, ...]] = []
         self.rows: list[list[int]] = []
-        places: dict[object, int] = {}
+        indices: dict[object, int] = {}
         for row, key in enumerate(zip(*columns, strict=True)):
             if any(value is None or isinstance(value, ErrorValue) for value in key):
                 raise UnsureError
-            known = tuple((rank(value), _known(value)) for value in key)
-            if known not in places:
-                places[known] = len(self.keys)
+            group_key = tuple((rank(value), _folded(value)) for value in key)
+            if group_key not in indices:
+                indices[group_key] = len(self.keys)
                 self.keys.append(key)
                 self.rows.append([])
-            self.rows[places[known]].append(row)
+            self.rows[indices[group_key]].append(row)
         for at in reversed(range(len(columns))):
             self.order([key[at] for key in self.keys])
 

@@ -152,7 +152,7 @@ def _arraytotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if form not in (0, 1):
         return evaluation.refused(VALUE)
     evaluation.converted = True
-    texts = [_shown(evaluation, value, quoted=bool(form)) for value in cells.each()]
+    texts = [_shown(evaluation, value, quoted=bool(form)) for value in cells.all_values()]
     if not form:
         return joined(evaluation, (", ".join(texts),))
     rows = (texts[at : at + cells.columns] for at in range(0, len(texts), cells.columns))
@@ -287,7 +287,7 @@ def _cleaned(text: str) -> str:
     return "".join(letter for letter in text if letter >= " ")
 
 
-def _found(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Scalar:
+def _position(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Scalar:
     first = evaluation.number(start)
     units = _units(evaluation, inside)
     if isinstance(first, ErrorValue) or not 1 <= first <= len(units) + bool(not text):
@@ -297,14 +297,14 @@ def _found(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Sca
 
 
 def _find(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
-    return _found(evaluation, evaluation.text(text), evaluation.text(inside), start)
+    return _position(evaluation, evaluation.text(text), evaluation.text(inside), start)
 
 
 def _search(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
     sought = evaluation.text(text).lower()
     if any(letter in sought for letter in "*?~"):
         raise UnsureError
-    return _found(evaluation, sought, evaluation.text(inside).lower(), start)
+    return _position(evaluation, sought, evaluation.text(inside).lower(), start)
 
 
 def _exact(evaluation: Evaluation, first: Scalar, second: Scalar) -> Scalar:
@@ -369,7 +369,7 @@ def _beside_separator(*, before: bool) -> Function:
         if not 2 <= len(arguments) <= 6:
             raise UnsureError
         value = evaluation.scalar(arguments[0])
-        marks = list(all_of(evaluation, arguments[1]).each())
+        marks = list(all_of(evaluation, arguments[1]).all_values())
         numbers = [1.0, 0.0, 0.0]
         options = [
             default if isinstance(node, Missing) else evaluation.scalar(node)
@@ -393,13 +393,13 @@ def _beside_separator(*, before: bool) -> Function:
         is_beyond = bool(options) and abs(nth) * min(map(len, separators)) > len(text)
         if not nth or is_beyond or ignores_case not in (0, 1) or at_end not in (0, 1):
             return evaluation.refused(VALUE)
-        found = _separators(text, separators, ignores_case=bool(ignores_case))
+        spans = _separators(text, separators, ignores_case=bool(ignores_case))
         if at_end:
-            found = [*found, (len(text), len(text))] if nth > 0 else [(0, 0), *found]
-        if abs(nth) > len(found):
+            spans = [*spans, (len(text), len(text))] if nth > 0 else [(0, 0), *spans]
+        if abs(nth) > len(spans):
             is_given = len(arguments) == 6 and not isinstance(arguments[5], Missing)
             return _or_empty(evaluation, arguments[5]) if is_given else evaluation.refused(NA)
-        start, end = found[nth - 1 if nth > 0 else nth]
+        start, end = spans[nth - 1 if nth > 0 else nth]
         return text[:start] if before else text[end:]
 
     return call
@@ -414,8 +414,8 @@ def _separators(
     if not all(separators) or any(
         len(one) > 1 and (one in other or _overlaps(one, other))
         for number, one in enumerate(separators)
-        for place, other in enumerate(separators)
-        if place != number or _overlaps(one, one)
+        for index, other in enumerate(separators)
+        if index != number or _overlaps(one, one)
     ):
         raise UnsureError
     return spans_of(text, separators, ignores_case=ignores_case)
@@ -464,8 +464,8 @@ def _pattern(evaluation: Evaluation, text: str, pattern: Scalar, case: Scalar) -
     if ignores_case not in (0, 1) or not text.isascii():
         raise UnsureError
     repetitions = list(_REPETITION.finditer(pattern))
-    many = sum(found["many"] is not None for found in repetitions)
-    maybe = sum(found["maybe"] is not None for found in repetitions)
+    many = sum(repetition["many"] is not None for repetition in repetitions)
+    maybe = sum(repetition["maybe"] is not None for repetition in repetitions)
     steps = 2**maybe * (len(text) + 1) ** (many + 1)
     if steps > MAX_MATCHING_STEPS:
         raise UnsureError
@@ -494,16 +494,16 @@ def _regexextract(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     mode = evaluation.number(values[2]) if len(values) > 2 else 0
     pattern = _pattern(evaluation, text, values[1], values[3] if len(values) > 3 else 0)
     evaluation.converted = True
-    found = list(pattern.finditer(text))
-    if not found:
+    matches = list(pattern.finditer(text))
+    if not matches:
         return single(NA)
     if mode == 0:
-        return single(found[0][0])
+        return single(matches[0][0])
     if mode == 1:
-        return of_rows([[match[0] for match in found]])
-    if mode != 2 or not pattern.groups or None in found[0].groups():
+        return of_rows([[match[0] for match in matches]])
+    if mode != 2 or not pattern.groups or None in matches[0].groups():
         raise UnsureError
-    return of_rows([list(found[0].groups())])
+    return of_rows([list(matches[0].groups())])
 
 
 _GROUP = re.compile(r"\$(?:(\d)|\{(\d)\})")
@@ -526,13 +526,13 @@ def _regexreplace(
         raise UnsureError
     if "\\" in new or "$" in _GROUP.sub("", new):
         raise UnsureError
-    found = list(compiled.finditer(text))
+    matches = list(compiled.finditer(text))
     number = math.trunc(which)
     if number:
         at = number - 1 if number > 0 else number
-        found = [found[at]] if abs(number) <= len(found) else []
+        matches = [matches[at]] if abs(number) <= len(matches) else []
     evaluation.converted = True
-    return joined(evaluation, _replaced(text, found, new))
+    return joined(evaluation, _replaced(text, matches, new))
 
 
 def _replaced(text: str, matches: Sequence[re.Match[str]], new: str) -> Iterator[str]:
@@ -587,15 +587,15 @@ def _in_thai(number: int) -> str:
     words = [_in_thai(millions), "ล้าน"] if millions else []
     if number > 10 and rest % 100 == 1:
         raise UnsureError
-    for place, digit in reversed([*enumerate(map(int, reversed(str(rest))))]):
+    for power, digit in reversed([*enumerate(map(int, reversed(str(rest))))]):
         if not digit:
             continue
-        if place == 1 and digit <= 2:
+        if power == 1 and digit <= 2:
             words.append("ยี่" if digit == 2 else "")
         else:
-            is_eleventh = place == 0 and digit == 1 and rest > 10
+            is_eleventh = power == 0 and digit == 1 and rest > 10
             words.append("เอ็ด" if is_eleventh else _THAI_DIGITS[digit])
-        words.append(_THAI_PLACES[place])
+        words.append(_THAI_PLACES[power])
     return "".join(words)
 
 

@@ -313,7 +313,7 @@ def test_sorted_numbers_give_the_same_matches_as_single_comparisons(
     met = {place for place, value in numbers.items() if compare(value, operand)}
     chosen = matches(cells, wanted)
     assert not chosen.inverted
-    assert chosen.places == met
+    assert chosen.positions == met
 
 
 def test_an_interval_is_not_compared_cell_by_cell() -> None:
@@ -321,12 +321,12 @@ def test_an_interval_is_not_compared_cell_by_cell() -> None:
     cells = Cells(1000, 1, {(row, 0): row % 500 for row in range(1000)}, spent.append)
     between = matches(cells, Criterion(">=", 100)) & matches(cells, Criterion("<", 102))
     assert between.count(cells.size) == 4
-    assert between.places == {(100, 0), (101, 0), (600, 0), (601, 0)}
+    assert between.positions == {(100, 0), (101, 0), (600, 0), (601, 0)}
     outside = matches(cells, Criterion("<", 100)) & matches(cells, Criterion(">=", 102))
     assert outside.count(cells.size) == 0
-    assert not outside.places
+    assert not outside.positions
     both_columns = between & matches(Cells(1000, 1, {(100, 0): "x"}), Criterion("=", "x"))
-    assert both_columns.places == {(100, 0)}
+    assert both_columns.positions == {(100, 0)}
     assert spent == [1000, 4, 0, 4]  # the numbers in order once, then what is asked for
 
 
