@@ -182,9 +182,9 @@ def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dic
             sa.update(t.suite).where(t.suite.c.id == row["id"]).values(current_revision=revision)
         )
     transaction.event("revision.added", revision, after=str(number), detail={"suite": row["id"]})
-    made = transaction.one(sa.select(t.revision).where(t.revision.c.id == revision))
-    assert made is not None
-    return made
+    added = transaction.one(sa.select(t.revision).where(t.revision.c.id == revision))
+    assert added is not None
+    return added
 
 
 def check_time(text: str, *, or_day: bool = False) -> None:
@@ -372,9 +372,9 @@ def _suite_row(transaction: Transaction, new: NewSuite) -> dict[str, Any]:
         )
     )
     transaction.event("suite.added", suite, after=new.visibility)
-    made = transaction.one(sa.select(t.suite).where(t.suite.c.id == suite))
-    assert made is not None
-    return made
+    added = transaction.one(sa.select(t.suite).where(t.suite.c.id == suite))
+    assert added is not None
+    return added
 
 
 def _add_splits(

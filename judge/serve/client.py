@@ -123,10 +123,10 @@ class Client:
             content=content,
             headers={"Content-Type": kind, "Idempotency-Key": key},
         )
-        made = dict(answer.json())
+        created = dict(answer.json())
         if answer.headers.get("idempotency-replayed") == "true":
-            return self.status(made["id"])
-        return made
+            return self.status(created["id"])
+        return created
 
     def status(self, submission: str) -> dict[str, Any]:
         """The current state of a submission."""

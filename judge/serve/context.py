@@ -73,8 +73,8 @@ class Server:
     @property
     def program(self) -> str:
         """The judge's name in commands to copy; its path if it cannot be found through PATH."""
-        called, found = Path(sys.argv[0]), shutil.which("judge")
-        if called.name != "judge" or (found and Path(found).resolve() == called.resolve()):
+        called, on_path = Path(sys.argv[0]), shutil.which("judge")
+        if called.name != "judge" or (on_path and Path(on_path).resolve() == called.resolve()):
             return "judge"
         return shlex.quote(str(called))
 

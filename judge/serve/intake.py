@@ -238,12 +238,12 @@ def _put(inside: Path, target: Path) -> None:
 
 
 @contextmanager
-def _as_problems(path: Path, what: str = "the submission", hint: str = "") -> Iterator[None]:
+def _as_problems(path: Path, name: str = "the submission", hint: str = "") -> Iterator[None]:
     """Turns the library's errors about a body into a problem, without the server's paths.
 
     Args:
         path: where the body is.
-        what: what the submitter calls it.
+        name: what the submitter calls it.
         hint: takes the place of the library's hints.
     """
     try:
@@ -252,7 +252,7 @@ def _as_problems(path: Path, what: str = "the submission", hint: str = "") -> It
         raise
     except JudgeError as error:
         faults = error.faults if isinstance(error, SuiteError) else ()
-        text, *details = (_without_places(one, path, what) for one in (error.message, *faults))
+        text, *details = (_without_places(one, path, name) for one in (error.message, *faults))
         advice = hint or error.hint or ""
         lines = re.findall(r"\bline (\d{1,6})\b(?:: ?([^\n]*))?", text)[:_MAX_ERRORS]
         errors: list[dict[str, Any]] = [
@@ -264,9 +264,9 @@ def _as_problems(path: Path, what: str = "the submission", hint: str = "") -> It
         raise Problem("invalid", text[:_MAX_DETAIL_CHARS], errors) from error
 
 
-def _without_places(text: str, path: Path, what: str) -> str:
+def _without_places(text: str, path: Path, name: str) -> str:
     for text_of_path in (str(path), str(path.resolve()), str(path.parent)):
-        text = text.replace(text_of_path, what)
+        text = text.replace(text_of_path, name)
     return text
 
 

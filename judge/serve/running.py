@@ -118,8 +118,8 @@ def serve(
         secure=address.startswith("https:"),
         hosts={urlsplit(address).hostname or "", *LOOPBACK},
     )
-    with opened(listen, options) as made, contextlib.ExitStack() as stack:
-        server = made.server
+    with opened(listen, options) as opening, contextlib.ExitStack() as stack:
+        server = opening.server
         web = _web_server(server, listen, host, port)
         dispatcher = None if slots is None else _dispatcher(server, slots)
         parts = _Parts(stack)
@@ -129,7 +129,7 @@ def serve(
         if server.setting(ADDRESS) != reached:
             with server.database.writing(Actor("start")) as transaction:
                 set_setting(transaction, ADDRESS, reached)
-        on_listening(server, made.code, reached)
+        on_listening(server, opening.code, reached)
         notify_service_manager("READY=1")
         if dispatcher is not None:
             ready = threading.Event()
@@ -163,11 +163,11 @@ def dispatch(storage: StorageOptions, slots: SlotOptions, *, on_ready: Callable[
         JudgeError: it cannot be opened, or has failed.
         KeyboardInterrupt: it was interrupted, and has returned its leases.
     """
-    with opened(storage) as made, contextlib.ExitStack() as stack:
-        dispatcher = _dispatcher(made.server, slots)
+    with opened(storage) as opening, contextlib.ExitStack() as stack:
+        dispatcher = _dispatcher(opening.server, slots)
         parts = _Parts(stack)
         parts.start("dispatcher", lambda: dispatcher.run(on_ready=on_ready), stop=dispatcher.stop)
-        parts.start("chores", lambda: _do_chores(made.server, parts.ended, ()))
+        parts.start("chores", lambda: _do_chores(opening.server, parts.ended, ()))
         notify_service_manager("READY=1")
         parts.wait()
 

@@ -193,11 +193,13 @@ def create_token(
 
 def revoke_token(transaction: Transaction, token: str) -> None:
     """Revokes a token, and all tokens made with it, directly or indirectly."""
-    made = sa.select(t.token.c.id).where(t.token.c.id == token).cte("made", recursive=True)
-    made = made.union(sa.select(t.token.c.id).where(t.token.c.maker == made.c.id))
+    descendants = sa.select(t.token.c.id).where(t.token.c.id == token).cte("made", recursive=True)
+    descendants = descendants.union(
+        sa.select(t.token.c.id).where(t.token.c.maker == descendants.c.id)
+    )
     ended = transaction.execute(
         sa.update(t.token)
-        .where(t.token.c.id.in_(sa.select(made.c.id)), t.token.c.revoked.is_(None))
+        .where(t.token.c.id.in_(sa.select(descendants.c.id)), t.token.c.revoked.is_(None))
         .values(revoked=t.Now())
         .returning(t.token.c.id)
     )

@@ -122,7 +122,9 @@ def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[
             .limit(200),
         )
     level = json.loads(last["document"])["level"]
-    return {"versions": [{**version, "created": _made(version, level)} for version in rows]}
+    return {
+        "versions": [{**version, "created": _creation_time(version, level)} for version in rows]
+    }
 
 
 @router.get("/boards/{board}/versions/{number}", dependencies=[rate("read")])
@@ -312,10 +314,14 @@ def shown_version(
 def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
     """A version: the document that was signed, its hash, and when it was made."""
     document = json.loads(version["document"])
-    return {**document, "sha256": version["sha256"], "created": _made(version, document["level"])}
+    return {
+        **document,
+        "sha256": version["sha256"],
+        "created": _creation_time(version, document["level"]),
+    }
 
 
-def _made(version: Mapping[str, Any], level: str) -> str:
+def _creation_time(version: Mapping[str, Any], level: str) -> str:
     """When a version was made; rounded down if the exact time would reveal when a judging ended."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
@@ -395,10 +401,10 @@ def comparison(
     if not setting.level.shows(Level.TASKS):
         raise Problem("forbidden", f"The feedback level of this phase is {setting.level}.")
     entries = entries_of(connection, setting)
-    places = {entry.row["submission"]: number for number, entry in enumerate(entries)}
-    if a not in places or b not in places:
+    indices = {entry.row["submission"]: number for number, entry in enumerate(entries)}
+    if a not in indices or b not in indices:
         raise not_found()
-    one, two = entries[places[a]].scored, entries[places[b]].scored
+    one, two = entries[indices[a]].scored, entries[indices[b]].scored
     assert one is not None
     assert two is not None
     common = sorted(one.means.soft.keys() & two.means.soft.keys())
@@ -407,7 +413,7 @@ def comparison(
     pair = compare_pair(a, b, common, one.means, two.means, DEFAULT_METHOD)
     ties = ties_among(entries, setting)
     assert ties is not None
-    key = (min(places[a], places[b]), max(places[a], places[b]))
+    key = (min(indices[a], indices[b]), max(indices[a], indices[b]))
     document = asdict(pair)
     # Holm's adjustment covers all pairs of the board, for the score that ranks.
     document.pop("p_hard_holm")

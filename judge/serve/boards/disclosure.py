@@ -97,9 +97,9 @@ def _note_answers(
     beyond: list[dict[str, Any]] = []
     verdicts = _verdicts(transaction.connection, judging)
     for (task, sample, case), answer in sorted(answers.items()):
-        places = seen.setdefault((task, case), {})
-        if answer not in places:
-            places[answer] = len(places) + 1
+        numbers = seen.setdefault((task, case), {})
+        if answer not in numbers:
+            numbers[answer] = len(numbers) + 1
             new.append(
                 {
                     "account": row["account"],
@@ -107,11 +107,11 @@ def _note_answers(
                     "task": task,
                     "case": case,
                     "answer": answer,
-                    "place": places[answer],
+                    "place": numbers[answer],
                 }
             )
         accepted = verdicts.get((task, sample, case)) == Verdict.AC
-        if accepted and not within_budget(places[answer]):
+        if accepted and not within_budget(numbers[answer]):
             beyond.append({"judging": judging, "task": task, "sample": sample, "case": case})
     if new:
         transaction.execute(sa.insert(t.answer_seen), new)

@@ -124,7 +124,7 @@ def webhooks_page(request: Request, server: ThisServer, viewer: SignedIn) -> Res
 
 
 def _webhooks(
-    request: Request, server: Server, viewer: Viewer, made: dict[str, Any] | None
+    request: Request, server: Server, viewer: Viewer, created: dict[str, Any] | None
 ) -> Response:
     rows = own_webhooks(server, viewer)
     with server.database.reading() as connection:
@@ -138,7 +138,7 @@ def _webhooks(
         webhooks=[(row, own_deliveries(server, viewer, row["id"])[:20]) for row in rows],
         kinds=KINDS,
         hosts=hosts,
-        made=made,
+        made=created,
     )
 
 
@@ -152,8 +152,8 @@ async def webhook_posted(
         new = WebhookRequest(url=field(form, "url", 500), kinds=kinds)
     except ValueError as error:
         raise Problem("invalid", "A webhook needs an address, and at least one kind.") from error
-    made = await run_in_threadpool(post_webhook, new, viewer, server)
-    return await run_in_threadpool(_webhooks, request, server, viewer, made)
+    created = await run_in_threadpool(post_webhook, new, viewer, server)
+    return await run_in_threadpool(_webhooks, request, server, viewer, created)
 
 
 @router.post("/me/webhooks/{webhook}/{action}")
@@ -166,16 +166,16 @@ async def webhook_action_posted(
     form: Posted,
 ) -> Response:
     """Removes a webhook, gives it a new secret, or tries a delivery again."""
-    made = None
+    created = None
     if action == "remove":
         await run_in_threadpool(delete_webhook, webhook, viewer, server)
     elif action == "rotate":
-        made = await run_in_threadpool(post_rotate, webhook, viewer, server)
+        created = await run_in_threadpool(post_rotate, webhook, viewer, server)
     elif action == "redeliver":
         redelivery = Redelivery(delivery=field(form, "delivery", 31))
         await run_in_threadpool(post_redeliver, webhook, redelivery, viewer, server)
     else:
         raise Problem("not-found")
-    if made is not None:
-        return await run_in_threadpool(_webhooks, request, server, viewer, made)
+    if created is not None:
+        return await run_in_threadpool(_webhooks, request, server, viewer, created)
     return redirect(server, "/me/webhooks")

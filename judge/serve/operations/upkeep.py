@@ -195,12 +195,12 @@ def dispute_outvoted(server: Server, suite: str, actor: Actor) -> list[str]:
         row = suite_named(connection, suite)
         revision = revision_of(connection, row["current_revision"])
         runs = _last_runs(connection, row["id"], revision["id"])
-    places = [server.folder.results(judging) for judging in runs]
+    folders = [server.folder.results(judging) for judging in runs]
     loaded = server.shared.setdefault("suites", LoadedSuites(server.folder)).suite(revision)
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(JudgingOptions(recalc="never"), stack)
         settings = resources.settings(needs_sandbox=False)
-        outputs, _ = api.outputs_of([place for place in places if place.is_dir()], loaded)
+        outputs, _ = api.outputs_of([folder for folder in folders if folder.is_dir()], loaded)
         tasks = [task for task in loaded.tasks if known_fault(task) is None]
         tools = Tools(settings.recalculator, _no_edit, outputs)
         audit = audit_suite(loaded, tasks, tools, [OUTVOTED])
@@ -230,7 +230,7 @@ def _last_runs(connection: sa.Connection, suite: str, revision: str) -> list[str
 
 
 def _record(server: Server, suite: str, suspects: Sequence[Suspect], actor: Actor) -> list[str]:
-    made = []
+    disputes = []
     with server.database.writing(actor) as transaction:
         auditor = transaction.one(sa.select(t.account.c.id).where(t.account.c.name == AUDITOR))
         account = (
@@ -267,8 +267,8 @@ def _record(server: Server, suite: str, suspects: Sequence[Suspect], actor: Acto
             transaction.event(
                 "dispute.opened", dispute, after=DisputeState.OPEN, detail={"suite": suite}
             )
-            made.append(dispute)
-    return made
+            disputes.append(dispute)
+    return disputes
 
 
 FORMAT = 1  # of backups; changes if older versions could not restore them

@@ -55,7 +55,7 @@ def tokens_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 
 
 def _tokens(
-    request: Request, server: ThisServer, viewer: SignedIn, made: dict[str, Any] | None
+    request: Request, server: ThisServer, viewer: SignedIn, created: dict[str, Any] | None
 ) -> Response:
     return render(
         request,
@@ -65,7 +65,7 @@ def _tokens(
         headers={"Cache-Control": "no-store"},
         tokens=list_tokens(viewer, server)["tokens"],
         scopes=_scopes(viewer),
-        made=made,
+        made=created,
     )
 
 
@@ -103,8 +103,8 @@ async def token_posted(
         raise Problem(
             "invalid", "A token needs a name in ASCII, and at least one right."
         ) from error
-    made = await run_in_threadpool(make_token, new, viewer, server)
-    return await run_in_threadpool(_tokens, request, server, viewer, made)
+    created = await run_in_threadpool(make_token, new, viewer, server)
+    return await run_in_threadpool(_tokens, request, server, viewer, created)
 
 
 @router.post("/me/tokens/{token}/end")

@@ -91,7 +91,7 @@ def _page(
             before = shown_version(connection, page_viewer, row, version["number"] - 1)
     document = version_view(version)
     entries = [
-        (place, entry) for place, entry in enumerate(document["entries"]) if _holds(entry, q)
+        (index, entry) for index, entry in enumerate(document["entries"]) if _holds(entry, q)
     ]
     entries.sort(key=lambda placed: _sort_key(placed[1], sort))
     return render(

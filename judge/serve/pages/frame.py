@@ -65,11 +65,11 @@ _ASSETS = {"serve": _OWN, "report": REPORT}
 
 @cache
 def _environment() -> Environment:
-    made = environment(__package__)
-    made.filters["time"] = _time
-    made.filters["linked"] = _linked
-    made.globals["keys"] = LIST_KEYS
-    return made
+    templates = environment(__package__)
+    templates.filters["time"] = _time
+    templates.filters["linked"] = _linked
+    templates.globals["keys"] = LIST_KEYS
+    return templates
 
 
 _NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)

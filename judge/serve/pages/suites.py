@@ -89,8 +89,8 @@ def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
                 t.rejudging.c.state.in_((RejudgingState.DRAFT, RejudgingState.READY)),
             ),
         ):
-            what = "start" if row["state"] == RejudgingState.DRAFT else "look at and apply"
-            text = f"A rejudging of {row['title']} to {what}"
+            action = "start" if row["state"] == RejudgingState.DRAFT else "look at and apply"
+            text = f"A rejudging of {row['title']} to {action}"
             waiting.append((f"/rejudgings/{row['id']}", text))
         if viewer.is_operator:
             pending = connection.scalar(
@@ -194,7 +194,7 @@ def _grid(server: Server, page_viewer: PageViewer, suite: str, task: str) -> dic
     return {
         "name": case.inputs[0].path.name,
         "sheet": sheet,
-        "columns": [chr(ord("A") + place) for place in range(columns)],
+        "columns": [chr(ord("A") + index) for index in range(columns)],
         "rows": [
             (number, [cell_text(cells.get((number, column))) for column in range(1, columns + 1)])
             for number in range(1, rows + 1)

@@ -48,8 +48,8 @@ def checked_options(options: dict[str, Any]) -> dict[str, Any]:
         raise UsageError(
             f"{unknown[0]!r} is not an option of a suite", hint=f"There are {', '.join(_OPTIONS)}."
         )
-    made = score_options(options)
-    document = {name: getattr(made, name) for name in _OPTIONS if name in options}
+    parsed = score_options(options)
+    document = {name: getattr(parsed, name) for name in _OPTIONS if name in options}
     if "limits" in document:
         document["limits"] = asdict(document["limits"])
     return {name: list(v) if isinstance(v, tuple) else v for name, v in document.items()}
@@ -84,7 +84,7 @@ def document_of(
     It contains the suite's name: two suites can have the same files but different splits, and then
     their conditions have to differ.
     """
-    made = score_options(options)
+    parsed = score_options(options)
     return {
         "suite": {
             "name": suite,
@@ -92,17 +92,17 @@ def document_of(
             "digest": revision["digest"],
             "corrections": revision["corrections"],
         },
-        "profile": made.profile,
-        "style": list(made.style),
-        "checker": dict(made.checker),
-        "best_of": made.best_of,
+        "profile": parsed.profile,
+        "style": list(parsed.style),
+        "checker": dict(parsed.checker),
+        "best_of": parsed.best_of,
         "recalc": {
-            "mode": made.recalculation,
-            "engine": made.engine,
-            "lenient_names": made.lenient_names,
+            "mode": parsed.recalculation,
+            "engine": parsed.engine,
+            "lenient_names": parsed.lenient_names,
             "engines": environment["engines"],
         },
-        "limits": asdict(made.limits),
+        "limits": asdict(parsed.limits),
         "sandbox": environment["sandbox"],
         "judge_version": environment["judge_version"],
         "options": options,

@@ -36,7 +36,7 @@ RETRIES = 2
 
 _J, _A, _S = t.judging.c, t.account.c, t.submission.c
 _LOCK_ACCOUNT = sa.select(_A.id).where(_A.id == sa.bindparam("account")).with_for_update()
-_LANE_ORDER = sa.case({lane.value: place for place, lane in enumerate(Lane)}, value=_J.lane)
+_LANE_ORDER = sa.case({lane.value: index for index, lane in enumerate(Lane)}, value=_J.lane)
 
 
 class FencedError(Exception):

@@ -79,8 +79,8 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
         )
     except ValueError as error:
         raise Problem("invalid", "A rejudging needs a suite, a reason, and a number.") from error
-    made = await run_in_threadpool(post_rejudging, draft, viewer, server)
-    return redirect(server, f"/rejudgings/{made['id']}")
+    created = await run_in_threadpool(post_rejudging, draft, viewer, server)
+    return redirect(server, f"/rejudgings/{created['id']}")
 
 
 @router.get("/rejudgings/{rejudging}")

@@ -61,7 +61,7 @@ class RejudgingRequest:
     disputes: tuple[str, ...] = ()
 
 
-def open_requested(transaction: Transaction, wanted: RejudgingRequest) -> str:
+def open_requested(transaction: Transaction, request: RejudgingRequest) -> str:
     """Makes a draft; :func:`compute_cost` computes its cost.
 
     Returns:
@@ -74,20 +74,20 @@ def open_requested(transaction: Transaction, wanted: RejudgingRequest) -> str:
     environment = environment_of(transaction.connection)
     if environment is None:
         raise Problem("conflict", "No dispatcher has been started on this server yet.")
-    options = wanted.suite["options"]
-    if wanted.options is not None:
-        options = checked_options(dict(wanted.options))
-    conditions = ensure_conditions(transaction, wanted.revision, options, environment)
+    options = request.suite["options"]
+    if request.options is not None:
+        options = checked_options(dict(request.options))
+    conditions = ensure_conditions(transaction, request.revision, options, environment)
     return states.open_rejudging(
         transaction,
         Opening(
-            wanted.suite["id"],
+            request.suite["id"],
             conditions,
-            wanted.scope,
-            wanted.reason,
-            wanted.opened_by,
-            wanted.disputes,
-            None if wanted.options is None else options,
+            request.scope,
+            request.reason,
+            request.opened_by,
+            request.disputes,
+            None if request.options is None else options,
         ),
     )
 
@@ -547,11 +547,11 @@ def _side(entries: Sequence[Entry], setting: Setting) -> _Side:
     ties = ties_among(entries, setting)
     names = [entry.row["account_name"] for entry in entries]
     ranks = () if ties is None else ties.ranks
-    places = {
+    rows = {
         name: {"ranks": list(rank), "score": entry.score, "submission": entry.row["submission"]}
         for name, rank, entry in zip(names, ranks, entries, strict=True)
     }
     level = 1 - DEFAULT_METHOD.confidence
     pairs = {} if ties is None else ties.p_holm
     # Entries are sorted, so the first of a pair is the better one.
-    return _Side(places, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})
+    return _Side(rows, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})

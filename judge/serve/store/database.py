@@ -173,7 +173,9 @@ class Database:
             sa.event.listen(self._engine, "begin", _begin_sqlite)
         else:
             limits = _LIMITS.format(idle=round(1000 * idle_s), lock=_BUSY_MS)
-            sa.event.listen(self._engine, "connect", lambda made, _: _set_up(made, limits))
+            sa.event.listen(
+                self._engine, "connect", lambda connection, _: _set_up(connection, limits)
+            )
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -306,9 +308,9 @@ class Changes:
         self._connection = None
 
     def _open(self) -> None:
-        made = self._engine.raw_connection()
-        self._connection = made.driver_connection
-        made.detach()  # it stays open, so take it out of the pool
+        connection = self._engine.raw_connection()
+        self._connection = connection.driver_connection
+        connection.detach()  # it stays open, so take it out of the pool
         if self._is_sqlite:
             self._seen = self._version()
         else:

@@ -96,9 +96,9 @@ class DataFolder:
         """How many bytes this process can still write."""
         return shutil.disk_usage(self.path).free
 
-    def has_space(self, wanted: int = 0) -> bool:
+    def has_space(self, needed_bytes: int = 0) -> bool:
         """Whether enough space stays free after this many bytes are accepted."""
-        return self.free_bytes() - wanted >= MIN_FREE_BYTES
+        return self.free_bytes() - needed_bytes >= MIN_FREE_BYTES
 
     def secret(self, name: str) -> bytes:
         """A random secret of 32 bytes of this server, made when it is first needed."""

@@ -175,7 +175,7 @@ def new_id(prefix: str) -> str:
     """
     milliseconds = time.time_ns() // 1_000_000 % (1 << _TIME_BITS)
     number = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
-    digits = [_ALPHABET[number >> 5 * place & 31] for place in reversed(range(_ID_DIGITS))]
+    digits = [_ALPHABET[number >> 5 * index & 31] for index in reversed(range(_ID_DIGITS))]
     return f"{prefix}_{''.join(digits)}"
 
 
