@@ -152,10 +152,10 @@ class Annotator(Closable):
         origins: list[Path] = []
         for path in paths:
             if path.suffix == ".jsonl":
-                held = load_submissions(path, self.book.suite, ids=[task_id])
-                if not held:
+                loaded = load_submissions(path, self.book.suite, ids=[task_id])
+                if not loaded:
                     raise UsageError(f"{path} has no solution of task {task_id}")
-                submissions += held
+                submissions += loaded
             else:
                 submissions.append(submission_of_program(path, task, self.book.suite.suite_format))
             origins += [path] * (len(submissions) - len(origins))

@@ -462,9 +462,11 @@ class Archive:
     def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
         """Records of the saves that were not undone, in order, for one task or all."""
         history = self.history(task_id)
-        gone = {record["takes_back"] for record in history if record["state"] == "removing"}
+        undone_ids = {record["takes_back"] for record in history if record["state"] == "removing"}
         return [
-            record for record in history if record["state"] == "saving" and record["id"] not in gone
+            record
+            for record in history
+            if record["state"] == "saving" and record["id"] not in undone_ids
         ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:

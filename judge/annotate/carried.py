@@ -310,7 +310,7 @@ def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[I
     for table in material.subject.tables[:1]:
         if not _amounts(table) or not is_plain(table):
             continue
-        for what, carry in (
+        for growth, carry in (
             ("the same", _unchanged_by),
             ("times as much", _scaled_by),
         ):
@@ -318,7 +318,7 @@ def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[I
                 "other-unit",
                 f"all amounts of {table.sheet!r} in another unit: times 1.25",
                 _scaled(table, 1.25),
-                relation=f"with all amounts times ten the answer is {what}, but not with all "
+                relation=f"with all amounts times ten the answer is {growth}, but not with all "
                 "amounts times 1.25",
                 carried=CarriedAnswer(
                     carry(1.25), trial=_scaled(table, 10), trial_answer=carry(10)

@@ -283,14 +283,14 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
         if not others or _is_sorted(terms, material):
             continue
         other = others[0]
-        for what, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
-            if ideas_by_place[what] < MAX_KEYS and _is_free(new, material):
-                ideas_by_place[what] += 1
+        for verb, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
+            if ideas_by_place[verb] < MAX_KEYS and _is_free(new, material):
+                ideas_by_place[verb] += 1
                 yield Idea(
                     "key-within-key",
-                    f"{other!r} is called {new!r} everywhere, which {what} with {short!r}",
+                    f"{other!r} is called {new!r} everywhere, which {verb} with {short!r}",
                     _named(other, new, material),
-                    relation=f"{other!r} is called {new!r} everywhere; that it {what} with "
+                    relation=f"{other!r} is called {new!r} everywhere; that it {verb} with "
                     f"{short!r} does not make it {short!r}",
                     carried=CarriedAnswer(_renamed(other, new), is_certain=True),
                 )
@@ -305,11 +305,11 @@ def _with_beginning(key: str) -> str:
 
 def _is_sorted(terms: Sequence[str], material: Material) -> bool:
     """Whether the answer lists keys in sorted order, which a new name would change."""
-    held = frozenset(terms)
+    term_set = frozenset(terms)
     by_column: dict[tuple[str, int], list[str]] = {}
     for ref in sorted(material.answer):
         value = material.answer[ref]
-        if isinstance(value, str) and value in held:
+        if isinstance(value, str) and value in term_set:
             by_column.setdefault((ref.sheet, ref.column), []).append(value.casefold())
     return any(len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
                for values in by_column.values())  # fmt: skip
@@ -376,16 +376,16 @@ def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
             for group in groups
             if group is not keys and set(group.values()) & set(keys.values())
         ]
-        held = {
+        integers = {
             group.ref(row): group.cells[row].value
             for group in (keys, *partners)
             for row in group.rows(Kind.NUMBER)
         }
         texts = {
-            ref: str(int(value)) for ref, value in held.items()
+            ref: str(int(value)) for ref, value in integers.items()
             if isinstance(value, int | float) and float(value).is_integer()
         }  # fmt: skip
-        if partners and len(texts) == len(held):
+        if partners and len(texts) == len(integers):
             yield Idea(
                 "keys-as-text",
                 f"the keys of {keys.sheet!r} as text, on both sides",

@@ -257,9 +257,9 @@ class Casebook(Archive):
     def _next_number(self, task: Task) -> int:
         """The lowest number that no case and no draft has, so that numbers have no gaps."""
         loaded = load_suite(self._source, ids=self._ids)
-        taken = {case.number for case in loaded.task(task.id).cases}
-        taken |= set(self._drafts.numbers(task.id))
-        return next(number for number in itertools.count(1) if number not in taken)
+        used = {case.number for case in loaded.task(task.id).cases}
+        used |= set(self._drafts.numbers(task.id))
+        return next(number for number in itertools.count(1) if number not in used)
 
     # -- saving ----------------------------------------------------------------------------------
 

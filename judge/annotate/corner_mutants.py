@@ -30,12 +30,12 @@ Change = tuple[str, int, CellContent]
 def reordered_text(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """Swaps two numbers, or two words, in a string."""
     del subject
-    for pattern, what in ((_INTEGER_RUN, "two numbers"), (_WORD, "two words")):
+    for pattern, units in ((_INTEGER_RUN, "two numbers"), (_WORD, "two words")):
         rows = [row for row in _texts(group) if len(_different(pattern, _text(group, row))) > 1]
         if rows:
             row = rng.choice(rows)
             yield (
-                f"{what} of a string swapped",
+                f"{units} of a string swapped",
                 row,
                 _swapped(pattern, _text(group, row)),
             )
@@ -64,9 +64,9 @@ def text_shapes(group: Group, subject: Subject, rng: random.Random) -> Iterator[
             "a shorter number in a string": lambda match: match[0][:1],
             "a decimal number in a string": lambda match: f"{match[0].partition('.')[0]}.5",
         }
-        for what, change in changes.items():
+        for description, change in changes.items():
             row = rng.choice(with_numbers)
-            yield what, row, _NUMBER_RUN.sub(change, _text(group, row), count=1)
+            yield description, row, _NUMBER_RUN.sub(change, _text(group, row), count=1)
         at_end = [row for row in with_numbers if _text(group, row)[-1].isdigit()]
         if len(at_end) == len(rows):
             row = rng.choice(at_end)
@@ -141,13 +141,13 @@ def corner_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     for name, mutate in CORNER_MUTATORS.items():
         for index, group in enumerate(subject.groups[:MAX_GROUPS]):
             rng = random.Random(f"{seed}/{name}/{index}")  # noqa: S311 - no secret
-            for what, row, content in mutate(group, subject, rng):
+            for description, row, content in mutate(group, subject, rng):
                 if _same(group.cells[row].value, content):
                     continue
                 where = f"column {column_letters(group.column)} of {group.sheet!r}"
                 yield Idea(
                     name,
-                    f"{what} in {where}",
+                    f"{description} in {where}",
                     (SetCell(group.ref(row), content),),
                     same_values=name == "constant-to-formula",
                 )
@@ -221,11 +221,11 @@ def _key_as_text(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 def _partners(group: Group, subject: Subject) -> list[Group]:
     """Other groups of the same kind that share values with a group."""
-    held = set(group.values())
+    group_values = set(group.values())
     return [
         values
         for values in subject.groups
-        if values is not group and values.kind is group.kind and held & set(values.values())
+        if values is not group and values.kind is group.kind and group_values & set(values.values())
     ]
 
 
@@ -292,11 +292,11 @@ def _is_number(value: object) -> bool:
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """Inserts words that the question quotes or the gold's formulas test for, one at a time."""
-    held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
-    present = [word for word in subject.words if word.casefold() in held]
+    texts = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
+    present = [word for word in subject.words if word.casefold() in texts]
     if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
         return
-    missing = [word for word in subject.words if word.casefold() not in held]
+    missing = [word for word in subject.words if word.casefold() not in texts]
     for word in [*missing, *present][:MAX_WORDS]:
         if (row := _row(group, rng)) is not None:
             yield f"the word {word!r} that the task names", row, word
@@ -322,8 +322,8 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
         return
     for _ in range(2):
         first, second = rng.sample(rows, 2)
-        what = "equal amounts" if group.kind is Kind.NUMBER else "a value that occurs again"
-        yield what, second, group.cells[first].value
+        description = "equal amounts" if group.kind is Kind.NUMBER else "a value that occurs again"
+        yield description, second, group.cells[first].value
     if group.kind is Kind.NUMBER:
         numbers = {row: group.cells[row].value for row in rows}
         best = max(numbers, key=lambda row: float(numbers[row]))  # type: ignore[arg-type]
@@ -373,7 +373,7 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
     del subject
     if group.kind is not Kind.NUMBER:
         return
-    for what in ("zero", "a negative number", "decimals", "a much larger number"):
+    for description in ("zero", "a negative number", "decimals", "a much larger number"):
         row = _row(group, rng)
         value = group.cells[row].value if row is not None else None
         if row is None or not isinstance(value, int | float):
@@ -383,9 +383,9 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
             "a negative number": -value if value > 0 else value,
             "decimals": _tidy(value + 0.375),
             "a much larger number": value * 1000,
-        }[what]
-        if what != "a negative number" or value > 0:
-            yield what, row, new
+        }[description]
+        if description != "a negative number" or value > 0:
+            yield description, row, new
 
 
 def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
@@ -407,11 +407,11 @@ def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change
         "a day before all others": lambda _: min(days) - dt.timedelta(days=40),
         "a leap day": lambda _: dt.datetime(2024, 2, 29),  # noqa: DTZ001 - no time zones here
     }
-    for what, change in changes.items():
+    for description, change in changes.items():
         row = _row(group, rng)
         value = group.cells[row].value if row is not None else None
         if row is not None and isinstance(value, dt.datetime):
-            yield what, row, change(value)
+            yield description, row, change(value)
 
 
 def _in_year(day: dt.datetime, year: int) -> dt.datetime:

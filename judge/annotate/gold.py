@@ -153,12 +153,12 @@ def _within(
 
 def _changes_of_values(
     area: CellRange,
-    held: Mapping[tuple[int, int], Cell],
+    present_cells: Mapping[tuple[int, int], Cell],
     expected: Mapping[tuple[int, int], CellValue],
 ) -> Iterable[SetCell]:
     """The cells to set so that an area holds the expected values, and no formulas."""
-    for at in sorted(held.keys() | expected.keys()):
-        old, value = held.get(at), expected.get(at)
+    for at in sorted(present_cells.keys() | expected.keys()):
+        old, value = present_cells.get(at), expected.get(at)
         same = type(value_of(old)) is type(value) and value_of(old) == value
         if not same or (old is not None and old.formula is not None):
             yield SetCell(CellRef(area.sheet, *at), value)
@@ -172,12 +172,12 @@ def answer_changes(
     computed: Mapping[CellRef, CellValue],
 ) -> Iterable[SetCell]:
     """The cells to set so that one range of a gold holds the answer of an output."""
-    held = gold.cells(gold_range)
+    present_cells = gold.cells(gold_range)
     expected: dict[tuple[int, int], CellValue] = {
         position: cell.value for position, cell in output.cells(output_range).items()
     }
     expected |= _within(computed, output_range)
-    yield from _changes_of_values(gold_range, held, expected)
+    yield from _changes_of_values(gold_range, present_cells, expected)
 
 
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
@@ -194,9 +194,9 @@ def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
             area = CellRange(
                 sheet, window.min_row, window.min_column, window.max_row, window.max_column
             )
-            held = gold.cells(area)
+            present_cells = gold.cells(area)
             edits += [
-                SetCell(ref, value_of(held.get((row, column))))
+                SetCell(ref, value_of(present_cells.get((row, column))))
                 for row in range(area.min_row, area.max_row + 1)
                 for column in range(area.min_column, area.max_column + 1)
                 if (ref := CellRef(sheet, row, column)) not in set_already

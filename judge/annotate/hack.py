@@ -130,9 +130,9 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
     unchanged = total = 0
     for name in own:
         whole = CellRange(name, 1, 1, MAX_ROW, MAX_COLUMN)
-        held, new = first.cells(whole), second.cells(whole)
-        total += len(held)
-        unchanged += sum(same_cell(cell, new.get(position)) for position, cell in held.items())
+        old, new = first.cells(whole), second.cells(whole)
+        total += len(old)
+        unchanged += sum(same_cell(cell, new.get(position)) for position, cell in old.items())
     if total and unchanged < MIN_SHARED * total:
         return (
             f"this workbook is not one of task {task_id}: of the {total} cells of case "

@@ -187,12 +187,12 @@ def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozens
     for area in answer:
         if area.size > MAX_ANSWERS or area.sheet not in before.sheet_names:
             continue
-        held = before.cells(area)
+        cells = before.cells(area)
         refs |= {
             CellRef(area.sheet, row, column)
             for row in range(area.min_row, area.max_row + 1)
             for column in range(area.min_column, area.max_column + 1)
-            if (row, column) not in held or held[row, column].value in {None, ""}
+            if (row, column) not in cells or cells[row, column].value in {None, ""}
         }
     return frozenset(refs)
 

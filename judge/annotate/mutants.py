@@ -81,8 +81,8 @@ def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             for other, keys in _tables_with_keys(subject, table, column):
                 rows = _open_rows(table, column)
                 chosen = rng.sample(rows, min(2, len(rows)))
-                held = keys.rows_with_values()
-                values = [keys.cells[held[0]].value, keys.cells[held[-1]].value]
+                filled_rows = keys.rows_with_values()
+                values = [keys.cells[filled_rows[0]].value, keys.cells[filled_rows[-1]].value]
                 edits = [
                     SetCell(table.ref(row, column.number), value)
                     for row, value in zip(chosen, values, strict=False)

@@ -48,8 +48,8 @@ def relation_ideas(
     yield from _other_order(subject, golds)
     rng = random.Random(f"{seed}/words")  # noqa: S311 - no secret
     yield from _words_of_macros(subject, instruction, rng)
-    taken = {value for gold in golds for value in gold.values() if isinstance(value, str)}
-    yield from _words_in_other_case(subject, taken, rng)
+    words = {value for gold in golds for value in gold.values() if isinstance(value, str)}
+    yield from _words_in_other_case(subject, words, rng)
 
 
 # -- rows in another order ------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values
                 continue
             ordered = [_comparable(value) for value in lists[0]]
             for column in table.columns:
-                held = list(_keys(column).values())
-                if Counter(ordered) == Counter(held) and ordered != held:
+                key_values = list(_keys(column).values())
+                if Counter(ordered) == Counter(key_values) and ordered != key_values:
                     return column
     return None
 
@@ -170,14 +170,17 @@ def moved_row(table: Table, source: int, target: int, *, in_place: bool) -> list
 
 
 def _words_in_other_case(
-    subject: Subject, taken: Collection[str], rng: random.Random
+    subject: Subject, existing_words: Collection[str], rng: random.Random
 ) -> Iterator[Idea]:
     """Changes the letter case of one of several equal words, which may make it a different word.
 
     A word that already occurs in the other case is not changed.
     """
     word_count = 0
-    taken = {*taken, *(text for group in subject.groups for text in _held(group))}
+    existing_words = {
+        *existing_words,
+        *(text for group in subject.groups for text in _texts(group)),
+    }
     for group in subject.groups:
         if group.kind is not Kind.TEXT or group.is_looked_up:
             continue
@@ -189,13 +192,13 @@ def _words_in_other_case(
             if (
                 word_count == MAX_WORDS
                 or not _is_one_word(word)
-                or other in taken
+                or other in existing_words
                 or len(folded) < 2
             ):
                 continue
             word_count += 1
-            held = [row for row in rows if group.cells[row].value == word]
-            row = rng.choice(held[1:])
+            rows_with_word = [row for row in rows if group.cells[row].value == word]
+            row = rng.choice(rows_with_word[1:])
             yield Idea(
                 RELATION_NAMES[1],
                 f"{word!r} as {other!r} in one row of {group.sheet!r}",
@@ -215,7 +218,7 @@ def _with_new_word(group: Group, row: int, word: str) -> tuple[str, tuple[Edit, 
     return f"{new!r} in its place", (SetCell(group.ref(row), new),), new
 
 
-def _held(group: Group) -> list[str]:
+def _texts(group: Group) -> list[str]:
     return [value for value in group.values() if isinstance(value, str)]
 
 
@@ -324,8 +327,8 @@ def _names(instruction: str, heading: str) -> bool:
 def _repeats(words: set[str], columns: Sequence[Sequence[CellValue]]) -> bool:
     """Whether a column holds all the words or all but one, and at least one word repeatedly."""
     for values in columns:
-        held = [_comparable(value) for value in values]
-        repeated = any(held.count(word) > 1 for word in words)
-        if repeated and sum(word in held for word in words) >= len(words) - 1:
+        terms = [_comparable(value) for value in values]
+        repeated = any(terms.count(word) > 1 for word in words)
+        if repeated and sum(word in terms for word in words) >= len(words) - 1:
             return True
     return False

@@ -218,14 +218,16 @@ def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random
         last = keys.cells[table.last_row].value
         present = {cell.value for cell in keys.cells.values()}
         for other in subject.groups:
-            held = {cell.value for cell in other.cells.values()}
+            other_values = {cell.value for cell in other.cells.values()}
             rows = [
                 other_row
                 for other_row in other.cells
                 if other.sheet != table.sheet or other_row < row
             ]
-            looks_up = other is not keys and other.kind is keys.kind and bool(held & present)
-            if looks_up and rows and last not in held:
+            looks_up = (
+                other is not keys and other.kind is keys.kind and bool(other_values & present)
+            )
+            if looks_up and rows and last not in other_values:
                 return [SetCell(other.ref(rng.choice(rows)), last)]
     return []
 
@@ -315,12 +317,12 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
         keys = group.rows(Kind.NUMBER)
         if group.kind is not Kind.NUMBER or group.is_looked_up or not 0 < len(keys) <= MAX_KEYS:
             continue
-        held = set(group.values())
+        key_values = set(group.values())
         for other in subject.groups:
-            if other is group or not held & set(other.values()):
+            if other is group or not key_values & set(other.values()):
                 continue
             row = rng.choice(keys)
-            for ref, value in _ends(other, held, subject):
+            for ref, value in _ends(other, key_values, subject):
                 if count == MAX_RECORDS or ref == group.ref(row):
                     continue
                 count += 1
@@ -333,13 +335,13 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _ends(
-    holder: Group, held: set[CellValue], subject: Subject
+    holder: Group, keys: set[CellValue], subject: Subject
 ) -> list[tuple[CellRef, int | float]]:
     """The first and the last number of the list that contains a key, vertically or horizontally."""
     if len(holder.rows(Kind.NUMBER)) > 2:
         line = [(holder.ref(row), holder.cells[row]) for row in holder.rows(Kind.NUMBER)]
     else:
-        row = next(row for row, cell in holder.cells.items() if cell.value in held)
+        row = next(row for row, cell in holder.cells.items() if cell.value in keys)
         line = [(group.ref(row), group.cells[row]) for group in _across(holder, row, subject)]
     numbers = [(ref, number) for ref, cell in line if (number := _number(cell)) is not None]
     return [numbers[0], numbers[-1]] if len(numbers) > 2 else []
@@ -456,8 +458,8 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 continue
             count += 1
             row = rng.choice(bounded)
-            held = {group.ref(row): _number(group.cells.get(row)) for group in groups}
-            before = {ref: number for ref, number in held.items() if number is not None}
+            numbers = {group.ref(row): _number(group.cells.get(row)) for group in groups}
+            before = {ref: number for ref, number in numbers.items() if number is not None}
             new = dict(zip((column.ref(row) for column in added), decimals, strict=True))
             yield Idea(
                 "sum-at-limit",

@@ -232,10 +232,10 @@ def _boundary(node: ast.AST) -> ast.AST | None:
 def _blanks_not_seen(node: ast.AST) -> ast.AST | None:
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return None
-    held = node.comparators[0]
-    blank = isinstance(held, ast.Constant) and held.value is None
-    blanks = isinstance(held, ast.Tuple | ast.List | ast.Set) and any(
-        isinstance(elt, ast.Constant) and elt.value in {None, ""} for elt in held.elts
+    operand = node.comparators[0]
+    blank = isinstance(operand, ast.Constant) and operand.value is None
+    blanks = isinstance(operand, ast.Tuple | ast.List | ast.Set) and any(
+        isinstance(elt, ast.Constant) and elt.value in {None, ""} for elt in operand.elts
     )
     match node.ops[0]:
         case ast.Is() if blank:
@@ -285,8 +285,8 @@ def _last_match(node: ast.AST) -> ast.AST | None:
         and call.func.attr == "setdefault"
         and len(call.args) == 2
     ):
-        held = ast.Subscript(call.func.value, call.args[0], ast.Store())
-        return ast.Assign([held], call.args[1])
+        entry = ast.Subscript(call.func.value, call.args[0], ast.Store())
+        return ast.Assign([entry], call.args[1])
     return None
 
 

@@ -299,9 +299,9 @@ class Suggester(Closable):
             if waiting and self._has_cells(2):
                 self._prepare(waiting[0])
             if len(together.ideas) == 1:
-                yield self._kept(self._one, together)
+                yield self._keeping_workbooks(self._one, together)
                 continue
-            why, suspects = self._kept(self._harmless, together)
+            why, suspects = self._keeping_workbooks(self._harmless, together)
             if why:
                 for idea in together.ideas:
                     yield Suggestion(0, idea, None, f"{why} (tried with others)")
@@ -333,7 +333,7 @@ class Suggester(Closable):
         if self._runs is not None:
             self._runs.start([*self._references, *self._victims.values()], together.edited.data)
 
-    def _kept(
+    def _keeping_workbooks(
         self, examine: Callable[[IdeasTogether], _Outcome], together: IdeasTogether
     ) -> _Outcome:
         """Runs an examination, and keeps parsed workbooks, so that none is parsed twice."""

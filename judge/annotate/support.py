@@ -411,9 +411,9 @@ def _with_lookup(
     looked_up = distinct and any(
         other is not group
         and other.kind is group.kind
-        and held
-        and 2 * len(held & values) > len(held)
-        for other, held in others
+        and other_values
+        and 2 * len(other_values & values) > len(other_values)
+        for other, other_values in others
     )
     return Group(
         group.sheet,

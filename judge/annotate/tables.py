@@ -159,7 +159,7 @@ def _table_of(
         return None
     columns = []
     for number in range(first, last + 1):
-        held = {
+        numbered_cells = {
             row: rows[row][number]
             for row in range(start, end + 1)
             if row in rows and number in rows[row]
@@ -170,7 +170,7 @@ def _table_of(
             and area.max_row >= start
             for area in answer
         )
-        columns.append(Column(number, _kind(held), held, inside))
+        columns.append(Column(number, _kind(numbered_cells), numbered_cells, inside))
     if all(column.is_answer for column in columns):
         columns = [Column(column.number, column.kind, column.cells, False) for column in columns]
     free = not any(row > end for row in rows)

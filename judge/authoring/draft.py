@@ -208,8 +208,8 @@ class SuiteDraft:
             task = self.task(task_id)
             check_review(task.status, state, by)
             if state is not State.DRAFT:
-                wanted = self.kind.wanted_for_review
-                missing = [name for name in wanted if task.notes.get(name) is None]
+                required = self.kind.wanted_for_review
+                missing = [name for name in required if task.notes.get(name) is None]
                 if missing:
                     raise UsageError(
                         f"task {task_id}: not filled yet: {', '.join(missing)}",

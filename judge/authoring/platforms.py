@@ -488,15 +488,15 @@ def _competition(suite: Suite, image: str, tasks: int) -> dict[str, Any]:
 
 
 def _overview(suite: Suite, tasks: list[Task], *, files: bool) -> str:
-    what = (
+    archive = (
         "a zip with the finished files, named as the suite names its outputs"
         if files
         else "a zip with one file NAME.jsonl, a line for each answer"
     )
     return (
         f"# {suite.name}\n\n{len(tasks)} tasks, whose questions and inputs are the public data.\n\n"
-        f"Hand in {what}. Tasks without an answer count as not solved. Programs are not run: they "
-        "could not be isolated from the golds, which are on the workers of the "
+        f"Hand in {archive}. Tasks without an answer count as not solved. Programs are not run: "
+        "they could not be isolated from the golds, which are on the workers of the "
         "queue.\n\nThe hard score is the share of tasks whose cases are all accepted, the soft "
         "score the mean share of accepted cases. Rankings of this site have no intervals and no "
         "ties; `judge compare-runs` has.\n"

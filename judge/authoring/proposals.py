@@ -68,8 +68,8 @@ def words_of(change: Change, facts: SheetFacts) -> str:
         return f"{sheet} has the pivot tables of the gold, by source, {properties}: {_some(listed)}"
     if change.kind in {"row_props", "col_props"}:
         lines = facts.rows if change.kind == "row_props" else facts.columns
-        what = "rows" if change.kind == "row_props" else "columns"
-        return f"{what} of {sheet} are as in the gold: {properties}{_hidden(lines, change, what)}"
+        noun = "rows" if change.kind == "row_props" else "columns"
+        return f"{noun} of {sheet} are as in the gold: {properties}{_hidden(lines, change, noun)}"
     return f"{sheet} {_rest(change.kind, facts)}"
 
 
@@ -139,11 +139,11 @@ def _rest(kind: str, facts: SheetFacts) -> str:
     return f"has the sparklines of the gold: {_some(listed)}"
 
 
-def _hidden(lines: Sequence[Line], change: Change, what: str) -> str:
+def _hidden(lines: Sequence[Line], change: Change, noun: str) -> str:
     if "hidden" not in change.props:
         return ""
     listed = [
-        _span(line.first, line.last, letters=what == "columns") for line in lines if line.hidden
+        _span(line.first, line.last, letters=noun == "columns") for line in lines if line.hidden
     ]
     return f" (hidden: {_some(listed)})"
 
@@ -204,7 +204,7 @@ def uncovered_by_rules(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
         gold: the sheet of the gold.
     """
     sheet = f"sheet {gold.name!r}"
-    for what, first, second in (
+    for difference, first, second in (
         ("its state", before.state, gold.state),
         ("the colour of its tab", before.tab_colour, gold.tab_colour),
         ("whether grid lines show", before.view.gridlines, gold.view.gridlines),
@@ -213,7 +213,7 @@ def uncovered_by_rules(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
         ("conditional formats that are drawn", _drawn(before), _drawn(gold)),
     ):
         if first != second:
-            yield f"{sheet}: {what}"
+            yield f"{sheet}: {difference}"
     earlier = [_beyond(chart) for chart in before.charts]
     for chart in gold.charts:
         details = _beyond(chart)
@@ -367,9 +367,9 @@ def _rule(kind: str, sheet: str, gold: SheetFacts, props: Sequence[str]) -> Rule
 
 def _entry(validation: Validation) -> Mapping[str, object]:
     """A data validation in the form in which a rule describes it."""
-    places = [reference.replace("$", "") for reference in validation.places]
+    ranges = [reference.replace("$", "") for reference in validation.places]
     entry: dict[str, object] = {
-        "ranges": {"method": "spreadsheet_range", "ref": [places, places]},
+        "ranges": {"method": "spreadsheet_range", "ref": [ranges, ranges]},
         "type": {"method": "eq", "ref": validation.kind},
     }
     if validation.kind not in {None, "list", "custom"}:

@@ -236,9 +236,9 @@ def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
     if not isinstance(cases, dict) or not all(
         str(number).isdecimal() and isinstance(value, kind) for number, value in cases.items()
     ):
-        what = "rules" if kind is list else "options"
+        content = "rules" if kind is list else "options"
         raise UsageError(
-            f"{option}: field 'cases' must be an object: number of a case -> its {what}"
+            f"{option}: field 'cases' must be an object: number of a case -> its {content}"
         )
     return {int(number): value for number, value in cases.items()}
 

@@ -314,8 +314,8 @@ def _is_expected(read: ReadOutput, address: CellAddress, item: Evidence) -> bool
 
 
 def _address(item: Evidence) -> CellAddress | None:
-    place = parse_cell(item.cell)
-    return None if place is None else CellAddress(item.sheet, cell_key(*place))
+    position = parse_cell(item.cell)
+    return None if position is None else CellAddress(item.sheet, cell_key(*position))
 
 
 def _seen(

@@ -175,12 +175,12 @@ class AnnotationSession:
     def revision(self) -> str:
         """Digest of the draft's current state."""
         draft = self._draft
-        held: list[Any] = [self._start.revision, draft.id if draft else None]
+        state: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:
-            held += [
+            state += [
                 [edit_to_json(step) for step in steps] for steps in (draft.edits, draft.answers)
             ]
-        return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
 
     @property
     def draft(self) -> Draft | None:
@@ -568,7 +568,7 @@ def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edi
     return [
         SetCell(
             CellRef(sheet, row, column),
-            _held(stored.get((row, column))),
+            _cell_content(stored.get((row, column))),
             fill=colour.removeprefix("#").upper(),
         )
         for row in range(first.row, last.row + 1)
@@ -576,7 +576,7 @@ def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edi
     ]
 
 
-def _held(cell: Cell | None) -> CellContent:
+def _cell_content(cell: Cell | None) -> CellContent:
     if cell is None:
         return None
     return cell.value if cell.formula is None else Formula(cell.formula.removeprefix("="))

@@ -266,15 +266,17 @@ def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> l
     Sorting a list, or writing headings again, changes most of a row or column. This is not checked
     if other cases show whether the change was intended.
     """
-    held: Counter[tuple[str, str, int]] = Counter()
+    cells_by_line: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
         formulas = case.gold.formulas(sheet)
         for key in case.gold.values(sheet):
             if key not in formulas:
-                held.update(_lines(CellAddress(sheet, key)))
+                cells_by_line.update(_lines(CellAddress(sheet, key)))
     rewritten = Counter(line for address in changed for line in _lines(address))
     whole = {
-        line for line, count in rewritten.items() if count >= MIN_LINE and count * 2 >= held[line]
+        line
+        for line, count in rewritten.items()
+        if count >= MIN_LINE and count * 2 >= cells_by_line[line]
     }
     return [address for address in changed if whole.isdisjoint(_lines(address))]
 

@@ -139,18 +139,18 @@ def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
     given, gold = _rows(case.input, whole), _rows(case.gold, area)
     if len(gold) < MIN_ROWS or len(gold) > MAX_ROWS:
         return []
-    held: dict[tuple[int, str], set[int]] = defaultdict(set)
+    rows_by_trace: dict[tuple[int, str], set[int]] = defaultdict(set)
     in_column: dict[int, set[str]] = defaultdict(set)
     for number, row in given.items():
         for column, value in row.items():
             in_column[column].add(_plain(value))
             traced = trace(value)
             if traced is not None:
-                held[column, traced].add(number)
+                rows_by_trace[column, traced].add(number)
     origins = {
         number: given[origin]
         for number, row in gold.items()
-        if (origin := _origin(row, held)) is not None
+        if (origin := _origin(row, rows_by_trace)) is not None
     }
     columns: dict[int, list[CellAddress]] = defaultdict(list)
     for number, own in origins.items():
@@ -175,10 +175,10 @@ def _plain(value: CellValue) -> str:
     return trace(value) or repr(value)
 
 
-def _origin(row: Row, held: Mapping[tuple[int, str], set[int]]) -> int | None:
+def _origin(row: Row, rows_by_trace: Mapping[tuple[int, str], set[int]]) -> int | None:
     """Returns the input row that has most recognizable values in common with a row, if unique."""
     traces = {column: traced for column, value in row.items() if (traced := trace(value))}
-    votes = Counter(number for item in traces.items() for number in held.get(item, ()))
+    votes = Counter(number for item in traces.items() for number in rows_by_trace.get(item, ()))
     best = votes.most_common(2)
     if not best or best[0][1] < MIN_CELLS or 2 * best[0][1] <= len(traces):
         return None

@@ -353,13 +353,13 @@ def _held_in_place(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
         first = case.answer_formulas[top]
         if len(addresses) < MIN_ROWS or not traits(first).functions & LOOKUPS:
             continue
-        held = with_areas(first, functools.partial(_with_fixed_rows, first))
-        if held == first:
+        fixed = with_areas(first, functools.partial(_with_fixed_rows, first))
+        if fixed == first:
             continue
         for address in addresses:
             down = address.row - top.row
             if down and case.answer_formulas[address] == shift_formula(first, down, 0):
-                yield address, shift_formula(held, down, 0)
+                yield address, shift_formula(fixed, down, 0)
 
 
 def _with_fixed_rows(formula: str, area: Area) -> str:

@@ -254,9 +254,9 @@ def _kept_from(
 def _is_held(book: Book, value: CellValue) -> bool:
     """Returns whether some cell of a workbook holds this value, which may come from that cell."""
     return any(
-        same_constant(value, held)
+        same_constant(value, cell_value)
         for sheet in book.sheet_names
-        for held in book.values(sheet).values()
+        for cell_value in book.values(sheet).values()
     )
 
 
@@ -269,10 +269,10 @@ def _traced(case: CaseMaterial) -> _Traced:
                 columns[address.sheet, address.column][address] = traced_value
     if not columns:
         return _Traced({}, frozenset())
-    return _Traced(columns, _known(case.input))
+    return _Traced(columns, _traces(case.input))
 
 
-def _known(book: Book) -> frozenset[str]:
+def _traces(book: Book) -> frozenset[str]:
     return frozenset(
         traced
         for sheet in book.sheet_names
@@ -375,10 +375,10 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
                 where[traced].add((sheet, key >> COLUMN_BITS))
     differing = []
     for addresses in several.values():
-        held = sorted(
+        row_sets = sorted(
             (where.get(trace(case.answer[address]) or "", set()) for address in addresses), key=len
         )
-        if not set.intersection(*held):
+        if not set.intersection(*row_sets):
             differing.append(tuple(sorted(addresses)))
     return _Rows(len(several), tuple(sorted(differing)))
 

@@ -374,9 +374,9 @@ def _rows_by_rule(
             if address.sheet == area.sheet and not agree(value, case.input.value(address)):
                 filled[address.column].add(address.row)
         for answer, changed in filled.items():
-            for column, held in texts.items():
+            for column, column_texts in texts.items():
                 for word in words:
-                    named = frozenset(row for row, text in held.items() if word in text)
+                    named = frozenset(row for row, text in column_texts.items() if word in text)
                     if column != answer and len(changed) >= MIN_ROWS and len(named) < len(rows):
                         rule = _Rule(word, area.sheet, answer, column)
                         rules[rule] = (frozenset(changed), named)

@@ -273,8 +273,8 @@ def _lone_of(
     """Finds values, among those that the gold wrote in one column, in otherwise blank rows."""
     if len(written) < MIN_ROWS:
         return
-    held = Counter(other for address in written for other in rows[address.row] - {column})
-    table = {other for other, count in held.items() if count >= SHARE_OF_ROWS * len(written)}
+    counts = Counter(other for address in written for other in rows[address.row] - {column})
+    table = {other for other, count in counts.items() if count >= SHARE_OF_ROWS * len(written)}
     if not table:
         return
     lone = [address for address in written if not rows[address.row] & table]

@@ -386,19 +386,19 @@ def _is_written_wrongly(case: CaseMaterial, address: CellAddress, value: CellVal
 
 def _is_in_data(case: CaseMaterial, errors: Iterable[CellAddress]) -> bool:
     """Returns whether cells that the formulas read already have errors in the input."""
-    held: dict[str, list[CellAddress]] = {}
+    errors_by_sheet: dict[str, list[CellAddress]] = {}
     for address in itertools.islice(errors, MAX_FOLLOWED):
         formula = case.gold.formula(address)
         if formula is None:
             return False
         for reference in references(formula):
             sheet = reference.sheet or address.sheet
-            if sheet not in held:
-                held[sheet] = _errors_in(case, sheet)
+            if sheet not in errors_by_sheet:
+                errors_by_sheet[sheet] = _errors_in(case, sheet)
             if any(
                 reference.min_row <= area.row <= reference.max_row
                 and reference.min_column <= area.column <= reference.max_column
-                for area in held[sheet]
+                for area in errors_by_sheet[sheet]
             ):
                 break
         else:

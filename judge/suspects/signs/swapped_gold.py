@@ -78,9 +78,9 @@ class SwappedGold:
                     found=value,
                     note=f"a row of the input of case {number}",
                 )
-                for row, held in own.rows.items()
-                if held in missing_rows
-                for column, value in held
+                for row, row_values in own.rows.items()
+                if row_values in missing_rows
+                for column, value in row_values
             ],
         )
 
@@ -93,14 +93,16 @@ def _table(case: CaseMaterial) -> _Table | None:
     if area.max_column - area.min_column + 1 < MIN_COLUMNS:
         return None
     rows = {
-        row: held
-        for row, held in _rows(case.gold, area.sheet, area).items()
+        row: values
+        for row, values in _rows(case.gold, area.sheet, area).items()
         if area.min_row <= row <= area.max_row
     }
     if len(rows) < MIN_ROWS:
         return None
     input_rows = Counter(
-        held for sheet in case.input.sheet_names for held in _rows(case.input, sheet, area).values()
+        values
+        for sheet in case.input.sheet_names
+        for values in _rows(case.input, sheet, area).values()
     )
     return _Table(case, area, rows, Counter(rows.values()), input_rows)
 
