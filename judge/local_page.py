@@ -240,15 +240,15 @@ class LocalPage(abc.ABC):
             busy.headers["Retry-After"] = "1"
             return busy
         job.waiting += 1
-        gone = asyncio.ensure_future(_gone(request))
+        disconnected = asyncio.ensure_future(_disconnection(request))
         try:
-            waits: set[asyncio.Future[Any]] = {job.answer, gone}
+            waits: set[asyncio.Future[Any]] = {job.answer, disconnected}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if not job.answer.done():
                 return None
             return _plain("given up", 503) if job.answer.cancelled() else job.answer.result()
         finally:
-            gone.cancel()
+            disconnected.cancel()
             job.waiting -= 1
             if not job.waiting:
                 job.given_up.set()
@@ -365,7 +365,7 @@ def _is_from_here(request: Request, host: str, *, opens: bool) -> bool:
     )
 
 
-async def _gone(request: Request) -> None:
+async def _disconnection(request: Request) -> None:
     """Waits until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -451,8 +451,8 @@ class Judge(AsyncClosable):
             worker = settings.worker()
             worker.stop = stop
             worker.run(replace(job, limits=settings.limits_of(suite_task)), judged.append)
-        if worker.gone is not None:
-            raise worker.gone
+        if worker.sandbox_error is not None:
+            raise worker.sandbox_error
         if stop.is_set() and len(_sound(judged)) < len(job.cases):
             raise IncompleteRunError(
                 f"task {suite_task.id}: the judge was closed, or the call cancelled, "

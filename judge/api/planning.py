@@ -407,11 +407,11 @@ def _window(text: str | None, width: int, height: int) -> WindowBounds | None:
     return window
 
 
-def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
+def _check_none(options: InferOptions, names: Sequence[str], problem: str) -> None:
     for name in names:
         value = getattr(options, name)
         if value is not None and value != () and value != DEFAULTS.get(name):
-            raise UsageError(f"--{name.replace('_', '-')} {what}")
+            raise UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
@@ -444,7 +444,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     if desktop is not None:
         assignments = without(assignments, desktop.left_out)
     tools = tool_mode(options, assignments)
-    setting, template, typed = _way(options, assignments, desktop, tools)
+    setting, template, typed = _asking(options, assignments, desktop, tools)
     remembered = {name: getattr(options, name) for name in REMEMBERED}
     resolved = whole_source(source)
     return InferencePlan(
@@ -470,7 +470,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     )
 
 
-def _way(
+def _asking(
     options: InferOptions,
     assignments: tuple[Assignment, ...],
     desktop: DesktopMode | None,

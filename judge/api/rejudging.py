@@ -100,7 +100,7 @@ def rerun_cases(
         tempfile.TemporaryDirectory(prefix="judge-rerun-") as folder,
         RunDirectory(Path(folder)) as scratch,
     ):
-        outcome = grade(scratch, pairs, settings, on_event=_told(before, on_case))
+        outcome = grade(scratch, pairs, settings, on_event=_reported_to(before, on_case))
         if outcome.stopped is not None:
             raise outcome.stopped
         records = case_records(scratch)
@@ -133,7 +133,7 @@ def ran_by(settings: Settings) -> RunDocument:
     }
 
 
-def _told(
+def _reported_to(
     before: Mapping[CaseKey, CaseResult], on_case: Callable[[RejudgedCase, int], None]
 ) -> Callable[[Event], None]:
     def tell(event: Event) -> None:

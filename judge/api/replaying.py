@@ -283,15 +283,20 @@ class _Foreign:
                 f"the agent used tools that the judge does not have ({names}): only command lines, "
                 f"{VIEW_XLSX} and {SUBMIT} can be repeated"
             )
-        told = _PATH.findall(episode.head["instruction"])
+        instruction_paths = _PATH.findall(episode.head["instruction"])
         used = [path for line in calls for path in _PATH.findall(_text_of(line))]
         name = PurePosixPath(task.opened).name
-        named = [path for path in (*told, *used) if PurePosixPath(path).name == name]
-        given = next((path for path in named if "/" in path), next(iter([*named, *told]), None))
+        named = [path for path in (*instruction_paths, *used) if PurePosixPath(path).name == name]
+        given = next(
+            (path for path in named if "/" in path), next(iter([*named, *instruction_paths]), None)
+        )
         if given is None:
             raise StoreError("neither the agent's instruction nor its calls name the input")
         # The instruction names the answer last; without one, the last workbook of a call is it.
-        left = next((path for path in (*reversed(told), *reversed(used)) if path != given), None)
+        left = next(
+            (path for path in (*reversed(instruction_paths), *reversed(used)) if path != given),
+            None,
+        )
         paths = {given: task.opened} | ({} if left is None else {left: task.collected})
         files = dict(task.files)
         for path, here in list(paths.items()):
@@ -382,11 +387,11 @@ class _DesktopReplayer(_Replayer):
         _check_files(episode.head.get("files"), opened.files)
         assert self.host is not None
         options = options_of(episode.head)
-        way = self._way(episode)
+        mode = self._way(episode)
         turns: list[ReplayedTurn] = []
         with self.host.open(opened, options) as desktop:
             for turn in episode.turns:
-                turns += self._turn(desktop, way, turn)
+                turns += self._turn(desktop, mode, turn)
             collected = desktop.save()
         end = episode.end
         before = KeptOutput(
@@ -411,10 +416,12 @@ class _DesktopReplayer(_Replayer):
             setting = replace(setting, observation=parts[1])
         return DesktopMode(setting, load_words(), options_of(episode.head))
 
-    def _turn(self, desktop: Desktop, way: DesktopMode, turn: TurnRecord) -> Iterator[ReplayedTurn]:
+    def _turn(
+        self, desktop: Desktop, mode: DesktopMode, turn: TurnRecord
+    ) -> Iterator[ReplayedTurn]:
         """Performs a turn again; yields the differences from the record."""
-        seen = look(desktop, way.setting.form)
-        table = table_of(way, seen).text
+        seen = look(desktop, mode.setting.form)
+        table = table_of(mode, seen).text
         was = turn["seen"]["table"]
         lines = 0
         if was is not None and hashlib.sha256(table.encode()).hexdigest() != was:

@@ -169,11 +169,11 @@ def import_trajectories(
         SubmissionError: there is no trajectory, or a file is not a trajectory.
         StoreError: the directory holds submissions, or cannot be written.
     """
-    wanted = suite.select(sorted(ids or ()))
+    requested = suite.select(sorted(ids or ()))
 
     def named_in(path: str) -> Suite:
         """The suite with only the requested task, if the path does not name the task."""
-        return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
+        return requested if "{task}" not in path and len(requested.tasks) == 1 else suite
 
     folder, pattern = folder_and_pattern(given)
     workbooks = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
@@ -183,7 +183,7 @@ def import_trajectories(
     with empty_records(store) as records:
         layout = Layout(PATTERN, pattern).record()
         trajectories = _trajectories(
-            folder, named_in(given), layout, given if _is_log(given) else pattern, wanted
+            folder, named_in(given), layout, given if _is_log(given) else pattern, requested
         )
         for task, sample, case, trajectory in trajectories:
             data, changed = _workbook_left(task, case, workbooks.of_sample(task.id, sample, case))
@@ -199,7 +199,7 @@ def import_trajectories(
             count += 1
         if not count:
             raise _no_match(folder, "--import-trajectory", given)
-        for task in wanted.tasks:
+        for task in requested.tasks:
             for sample in workbooks.samples_of(task.id):
                 if outputs is not None or (task.id, sample) in outputs_by_sample:
                     _add_workbooks(
@@ -272,7 +272,7 @@ def _output_of(store: RunDirectory, data: bytes | None, *, changed: bool) -> Epi
 
 
 def _trajectories(
-    folder: Path, suite: Suite, layout: LayoutRecord | None, given: str, wanted: Suite
+    folder: Path, suite: Suite, layout: LayoutRecord | None, given: str, requested: Suite
 ) -> Iterator[tuple[Task, int, int, Trajectory]]:
     """Yields task, sample, case and trajectory, for the requested tasks."""
     if _is_log(given):
@@ -283,14 +283,14 @@ def _trajectories(
             task_id = suite.task_id_in(str(sample.get("id")), ())
             if task_id not in suite:
                 raise SubmissionError(f"{log}: the suite {suite.name} has no task {task_id[:80]}")
-            if task_id not in wanted:
+            if task_id not in requested:
                 continue
             task, epoch = suite.task(task_id), sample.get("epoch")
             number = epoch - 1 if isinstance(epoch, int) and epoch > 0 else 0
             yield task, number, task.cases[0].number, of_inspect(sample, header)
         return
     for (task_id, number, case), path in trajectories_in(folder, suite, layout, given).items():
-        if task_id not in wanted:
+        if task_id not in requested:
             continue
         task = suite.task(task_id)
         if case not in {test_case.number for test_case in task.cases}:
@@ -550,8 +550,8 @@ def _atif_call(line: ToolCallLine, received: ReceivedCall | None) -> dict[str, A
         "function_name": line["tool"],
         "arguments": dict(arguments),
     }
-    known = without_none(extra)
-    return {**call, "extra": known} if known else call
+    stated = without_none(extra)
+    return {**call, "extra": stated} if stated else call
 
 
 def _atif_result(line: ToolCallLine, picture: FindPicture | None) -> dict[str, Any]:

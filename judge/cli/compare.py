@@ -170,9 +170,9 @@ def _compare_by_checklist(
         click.echo(json.dumps({**record, "cause": finding.cause}, ensure_ascii=False))
     else:
         outcome = "accepted" if finding.agrees else "not accepted"
-        held = record["cells"] - record["differing_cells"]
+        equal = record["cells"] - record["differing_cells"]
         click.echo(
-            f"{outcome}: {held} of {record['cells']} deterministic items hold, "
+            f"{outcome}: {equal} of {record['cells']} deterministic items hold, "
             f"profile {record['profile']}"
         )
         for line in checklist_lines(record["checklist"]):

@@ -404,7 +404,7 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
     if not given_options(contents):
         raise UsageError("nothing to change", hint="`judge dataset edit-task --help`")
     _print_findings(draft.edit_task(task_id, draft.kind.fields_of(contents), by=who(by)))
-    click.echo(f"task {task_id}: {_said(draft.task(task_id).status)}")
+    click.echo(f"task {task_id}: {_status_line(draft.task(task_id).status)}")
 
 
 @click.command(
@@ -432,7 +432,7 @@ def review(
             raise UsageError("--state belongs to one task: give its ID")
         status = draft.review(task_id, State(state), by=who(by), note=note)
         if not as_json:
-            click.echo(f"task {task_id}: {_said(status)}")
+            click.echo(f"task {task_id}: {_status_line(status)}")
             return
     tasks = draft.tasks() if task_id is None else (draft.task(task_id),)
     if as_json:
@@ -640,7 +640,7 @@ def _print_findings(findings: Iterable[SuiteFinding]) -> None:
         click.echo(f"{finding.severity.value}: {finding.file}: {finding.message}", err=True)
 
 
-def _said(status: ReviewStatus) -> str:
+def _status_line(status: ReviewStatus) -> str:
     changed = ", changed since it was reviewed" if status.changed_since else ""
     by = f" ({', '.join(status.reviewers)})" if status.reviewers else ""
     return f"{status.state.value}{by}{changed}"

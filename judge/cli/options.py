@@ -258,18 +258,18 @@ def by_option(section: Section = Section.BY_HAND) -> Callable[[_Command], _Comma
     )
 
 
-def json_option(what: str = "") -> Callable[[_Command], _Command]:
+def json_option(content: str = "") -> Callable[[_Command], _Command]:
     """Adds ``--json``.
 
     Args:
-        what: what is printed as JSON, for the help.
+        content: what is printed as JSON, for the help.
     """
     return option(
         "--json",
         "as_json",
         is_flag=True,
         section=Section.SHOWN,
-        help=f"Print {what} as JSON on stdout." if what else "Print JSON on stdout.",
+        help=f"Print {content} as JSON on stdout." if content else "Print JSON on stdout.",
     )
 
 

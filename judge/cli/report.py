@@ -319,8 +319,8 @@ def _lines(rates: AuditRates) -> list[str]:
     return lines
 
 
-def _line(name: str, rate: Estimate, count: int, total: int, what: str) -> str:
-    return f"  {name:28} {api.with_interval(rate):>24} %   {count} of {total} {what}"
+def _line(name: str, rate: Estimate, count: int, total: int, unit: str) -> str:
+    return f"  {name:28} {api.with_interval(rate):>24} %   {count} of {total} {unit}"
 
 
 @click.command(

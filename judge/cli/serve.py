@@ -85,8 +85,8 @@ def dispatch(**options: Any) -> None:
     check_installed()
     from judge.serve.running import dispatch as run  # noqa: PLC0415  as above
 
-    place, slots = of_kind(StorageOptions, options), of_kind(SlotOptions, options)
-    run(place, slots, on_ready=lambda: click.echo(f"dispatcher {slots.name} is ready"))
+    storage, slots = of_kind(StorageOptions, options), of_kind(SlotOptions, options)
+    run(storage, slots, on_ready=lambda: click.echo(f"dispatcher {slots.name} is ready"))
     raise KeyboardInterrupt
 
 

@@ -92,20 +92,20 @@ def server_of(options: dict[str, Any], *, begins: bool = False) -> Iterator[Serv
     Raises:
         UsageError: there is no such server.
     """
-    place = StorageOptions(data=options.pop("data"), database=options.pop("database"))
+    storage = StorageOptions(data=options.pop("data"), database=options.pop("database"))
     if not begins:
-        _check_begun(place)
+        _check_begun(storage)
     try:
-        with opened(place) as opening:
+        with opened(storage) as opening:
             yield opening.server
     except UnicodeEncodeError as error:
         raise UsageError("a name has characters that cannot be stored") from error
 
 
-def _check_begun(place: StorageOptions) -> None:
+def _check_begun(storage: StorageOptions) -> None:
     """Checks that the data of a server exist, so that a wrong --data makes no second server."""
-    folder = DataFolder(place.data.expanduser())
-    if place.database is None and not folder.database.is_file():
+    folder = DataFolder(storage.data.expanduser())
+    if storage.database is None and not folder.database.is_file():
         raise UsageError(
             f"{folder.path}: holds no data of a server: there is no {folder.database.name}",
             hint="Give --data or --database; `judge serve`, `account add` and `suite add` make a "

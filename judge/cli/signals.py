@@ -101,27 +101,27 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     """
     import asyncio  # noqa: PLC0415  half of the start of a command that needs no loop
 
-    came: list[int] = []
+    received: list[int] = []
 
     async def run() -> T | None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
         def end(number: int) -> None:
-            came.append(number)
+            received.append(number)
             task.cancel()
 
         with _handled(loop, end):
             try:
                 return await main
             except asyncio.CancelledError:
-                if not came:
+                if not received:
                     raise
                 return None
 
     result = asyncio.run(run())
-    if came:
-        raise EndSignal(came[0])
+    if received:
+        raise EndSignal(received[0])
     return cast("T", result)
 
 

@@ -295,10 +295,10 @@ def _left_out(number: int) -> str:
     return f"{counted(number, 'task')} {'is' if number == 1 else 'are'} left out"
 
 
-def _print_left_out(left_out: Mapping[str, str], what: str) -> None:
+def _print_left_out(left_out: Mapping[str, str], state: str) -> None:
     """Prints the tasks that are not judged, or not examined, by reason."""
     if left_out:
-        click.echo(f"tasks that are {what}: {len(left_out)}")
+        click.echo(f"tasks that are {state}: {len(left_out)}")
     by_reason = sorted(left_out.items(), key=itemgetter(1))
     for reason, entries in itertools.groupby(by_reason, itemgetter(1)):
         click.echo(f"  {', '.join(visible(task) for task, _ in entries)}: {visible(reason)}")

@@ -203,7 +203,7 @@ def _click(value: Any) -> Click:
         raise ValueError(
             f"field 'button' must be one of {', '.join(BUTTONS)}, not {written(button)}"
         )
-    return Click(_place(fields), times, button, _keys(fields.get("hold", [])))
+    return Click(_target(fields), times, button, _keys(fields.get("hold", [])))
 
 
 def _type(value: Any) -> Type:
@@ -223,7 +223,7 @@ def _go_to(value: Any) -> GoTo:
 
 def _drag(value: Any) -> Drag:
     fields = _object("drag", value, "from", "to", "seconds", "hold")
-    ends = [_place(_object(name, fields.get(name), *_PLACE)) for name in ("from", "to")]
+    ends = [_target(_object(name, fields.get(name), *_PLACE)) for name in ("from", "to")]
     seconds = fields.get("seconds", 0.5)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 10:
         raise ValueError(f"field 'seconds' must be a number from 0 to 10, not {written(seconds)}")
@@ -235,11 +235,11 @@ def _scroll(value: Any) -> Scroll:
     by = _whole("by", fields.get("by"))
     if not 0 < abs(by) <= 1000:
         raise ValueError(f"field 'by' must be between -1000 and 1000 and not 0, not {by}")
-    return Scroll(_place(fields), by)
+    return Scroll(_target(fields), by)
 
 
 def _wait(value: Any) -> WaitFor:
-    return WaitFor(_place(_object("wait", value, *_PLACE)))
+    return WaitFor(_target(_object("wait", value, *_PLACE)))
 
 
 def _say(value: Any) -> Say:
@@ -260,7 +260,7 @@ _KINDS: Mapping[str, Callable[[Any], Step]] = {
 }
 
 
-def _place(fields: Mapping[str, Any]) -> Target:
+def _target(fields: Mapping[str, Any]) -> Target:
     number, offset = _whole("number", fields.get("number", 0)), fields.get("offset", [0, 0])
     if not isinstance(offset, list) or len(offset) != 2:
         raise ValueError(f"field 'offset' must be two whole numbers, not {written(offset)}")
@@ -411,7 +411,7 @@ def action_of(step: Step, elements: Sequence[Element]) -> Action:
         case Click():
             x, y = find(step.target, elements)
             click = f"pyautogui.click({x}, {y}, clicks={step.times}, button={step.button!r})"
-            lines = _held(step.hold, [click])
+            lines = _with_keys_down(step.hold, [click])
         case Type():
             lines = [f"pyautogui.write({step.text!r})"]
         case Keys():
@@ -429,14 +429,14 @@ def action_of(step: Step, elements: Sequence[Element]) -> Action:
                 "pyautogui.sleep(0.2)",
                 f"pyautogui.dragTo({to_x}, {to_y}, duration={step.seconds}, button='left')",
             ]
-            lines = _held(step.hold, moves)
+            lines = _with_keys_down(step.hold, moves)
         case Scroll():
             x, y = find(step.target, elements)
             lines = [f"pyautogui.scroll({step.by}, {x}, {y})"]
     return Action(code="\n".join(["import pyautogui", *lines]))
 
 
-def _held(keys: Sequence[str], lines: Sequence[str]) -> list[str]:
+def _with_keys_down(keys: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Wraps lines of code so that keys are held down while they run."""
     down = [f"pyautogui.keyDown({key!r})" for key in keys]
     up = [f"pyautogui.keyUp({key!r})" for key in reversed(keys)]

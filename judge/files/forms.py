@@ -79,7 +79,7 @@ def checked(document: object, declared: type[Document]) -> Document:
         raise MalformedError(str(misfit)) from None
     if is_typeddict(kind):
         return cast("Document", document)
-    return cast("Document", _made(document, _form_of(kind)))
+    return cast("Document", _converted(document, _form_of(kind)))
 
 
 def plain(value: Any) -> Any:
@@ -102,7 +102,7 @@ def declared_only(document: Document, declared: type[Document]) -> Document:
         declared: the ``TypedDict``.
     """
     kind: Any = declared
-    return cast("Document", _made(document, _form_of(kind)))
+    return cast("Document", _converted(document, _form_of(kind)))
 
 
 def json_schema(declared: Any) -> dict[str, object]:
@@ -392,20 +392,20 @@ def _record_check(checks: Mapping[str, _Check], required: frozenset[str]) -> _Ch
 # -- converting checked values ---------------------------------------------------------------------
 
 
-def _made(value: Any, form: _Form) -> Any:
+def _converted(value: Any, form: _Form) -> Any:
     """Converts a checked value: keeps declared fields only, and makes declared dataclasses."""
     match form:
         case _Nullable(inner):
-            return None if value is None else _made(value, inner)
+            return None if value is None else _converted(value, inner)
         case _Choice(declared):
             return declared(value)
         case _Array(items, is_tuple):
-            made = (_made(item, items) for item in value)
-            return tuple(made) if is_tuple else list(made)
+            converted = (_converted(item, items) for item in value)
+            return tuple(converted) if is_tuple else list(converted)
         case _Mapping(values):
-            return {name: _made(item, values) for name, item in value.items()}
+            return {name: _converted(item, values) for name, item in value.items()}
         case _Record(declared, fields):
-            own = {name: _made(value[name], fields[name]) for name in fields if name in value}
+            own = {name: _converted(value[name], fields[name]) for name in fields if name in value}
             return own if is_typeddict(declared) else declared(**own)
     return value
 

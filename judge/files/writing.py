@@ -299,13 +299,13 @@ class HashedFolder:
 
     Args:
         folder: the folder; it is made with the first file.
-        what: what messages call such a file.
+        noun: what messages call such a file.
         max_bytes: a longer file is not read.
     """
 
-    def __init__(self, folder: Path, what: str, max_bytes: int) -> None:
+    def __init__(self, folder: Path, noun: str, max_bytes: int) -> None:
         self._folder = folder
-        self._what = what
+        self._noun = noun
         self._max_bytes = max_bytes
 
     def add(self, data: bytes, suffix: str) -> str:
@@ -337,7 +337,7 @@ class HashedFolder:
             StoreError: the argument is not a hash.
         """
         if _HASH.fullmatch(sha256) is None:
-            raise StoreError(f"{sha256[:80]!r} is not a {self._what} of this run")
+            raise StoreError(f"{sha256[:80]!r} is not a {self._noun} of this run")
         return self._folder / f"{sha256}{suffix}"
 
     def read(self, sha256: str, suffix: str) -> bytes | None:

@@ -61,7 +61,7 @@ def parse_yaml(text: str) -> Any:
         loader = _BoundedLoader(text)
         return loader.get_single_data()
     except yaml.YAMLError as problem:
-        raise MalformedYamlError(f"not YAML: {visible(_said(problem))}") from problem
+        raise MalformedYamlError(f"not YAML: {visible(_description(problem))}") from problem
     except (ValueError, OverflowError, RecursionError) as problem:
         # A date that does not exist, or a number with thousands of digits.
         message = visible(str(problem)) or type(problem).__name__
@@ -71,7 +71,7 @@ def parse_yaml(text: str) -> Any:
             loader.dispose()
 
 
-def _said(problem: yaml.YAMLError) -> str:
+def _description(problem: yaml.YAMLError) -> str:
     """Describes the fault and its position; omits the name that the parser gives to its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
@@ -120,20 +120,20 @@ class _BoundedLoader(yaml.SafeLoader):
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
-            what = (
+            problem = (
                 f"more than {MAX_NODES:,} entries"
                 if self._nodes > MAX_NODES
                 else f"nested more than {MAX_DEPTH} levels deep"
             )
-            raise self._refusal(what)
+            raise self._refusal(problem)
         try:
             return super().compose_node(parent, index)
         finally:
             self._depth -= 1
 
-    def _refusal(self, what: str) -> yaml.YAMLError:
+    def _refusal(self, problem: str) -> yaml.YAMLError:
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-        return yaml.constructor.ConstructorError(None, None, what, mark)
+        return yaml.constructor.ConstructorError(None, None, problem, mark)
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """Returns the tag of a node without an explicit tag."""

@@ -231,8 +231,8 @@ class _Reader:
 
         That is ``#NULL!`` if they have none.
         """
-        places = (Kind.SHEET, Kind.CELL, Kind.COLUMNS, Kind.ROWS)
-        if self._at >= len(self._words) or self._peek().kind not in places:
+        operand_kinds = (Kind.SHEET, Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+        if self._at >= len(self._words) or self._peek().kind not in operand_kinds:
             return area
         other = self._single()
         if isinstance(other, ErrorConstant):

@@ -105,7 +105,7 @@ class Worker:
         self._case_judge = judge
         self._health_lock = threading.Lock()
         self.stop = threading.Event()
-        self.gone: SandboxError | None = None
+        self.sandbox_error: SandboxError | None = None
 
     def run(
         self,
@@ -191,7 +191,7 @@ class Worker:
                 with self._sandbox.session() as session:
                     session.run(RunRequest(program="", files={}, collect=None))
             except SandboxError as error:
-                self.gone = error
+                self.sandbox_error = error
                 self.stop.set()
 
 
@@ -240,7 +240,7 @@ class ThreadExecutor:
     @property
     def stopped(self) -> JudgeError | None:
         """Why the executor stopped early: the sandbox was lost; None if it was not."""
-        return self._worker.gone
+        return self._worker.sandbox_error
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
         """Runs the jobs; yields each case in the calling thread when it is done."""

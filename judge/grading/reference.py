@@ -131,7 +131,7 @@ def known_times(times: ReferenceTimes | None, *, host: str, image: str) -> dict[
 def measure_missing(
     sandbox: Sandbox,
     pairs: Iterable[tuple[Task, Submission]],
-    known: Mapping[str, ReferenceTime],
+    measured: Mapping[str, ReferenceTime],
     limits: Limits,
 ) -> dict[str, ReferenceTime]:
     """Measures the times of all references that were not measured before.
@@ -147,7 +147,7 @@ def measure_missing(
                 f"task {task.id} has more than one reference solution",
                 hint="Leave one in the file, so that it is clear which one sets the limit.",
             )
-        time = known.get(task.id)
+        time = measured.get(task.id)
         if time is None or time.digest != reference_digest(task, submission):
             time = measure(sandbox, task, submission, limits)
         times[task.id] = time

@@ -193,9 +193,9 @@ class WatchedFolder:
                 return
         self.check()
 
-    def _lost(self, path: Path, what: str) -> StoreError:
+    def _lost(self, path: Path, problem: str) -> StoreError:
         return StoreError(
-            f"{path}: {what}: somebody removed or changed it while this command was using it",
+            f"{path}: {problem}: somebody removed or changed it while this command was using it",
             hint="No report was written. Put it back, or give another --out, and run the command "
             "again: recorded cases are not judged twice.",
         )

@@ -528,11 +528,11 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
     prompt = sum(map(prompt_tokens_of, usage))
     completion = sum(model_usage.output_tokens for model_usage in usage)
     cost = _cost(usage)
-    for what, number in (("tokens", prompt), ("tokens", completion), ("dollars", cost),
+    for unit, number in (("tokens", prompt), ("tokens", completion), ("dollars", cost),
                          ("seconds", seconds)):  # fmt: skip
         if number is not None and not 0 <= number < _MAX_AMOUNT:
             raise SubmissionError(
-                f"sample {str(sample.id)[:80]}: no evaluation can have this number of {what}",
+                f"sample {str(sample.id)[:80]}: no evaluation can have this number of {unit}",
                 hint="The log was not written by Inspect.",
             )
     facts: dict[str, Any] = {

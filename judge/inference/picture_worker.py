@@ -124,12 +124,12 @@ def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
     pictures = [base64.b64decode(picture) for picture in frame["pictures"]]
     try:
         if frame["stitch"]:
-            made = [stitched(pictures, frame)]
+            results = [stitched(pictures, frame)]
         else:
-            made = [fitted(data, frame) for data in pictures]
+            results = [fitted(data, frame) for data in pictures]
     except Exception as error:  # noqa: BLE001  a decoder fails in many ways
         return {"error": f"{type(error).__name__}: {error}"[:300]}
-    return {"pictures": [base64.b64encode(data).decode("ascii") for data in made]}
+    return {"pictures": [base64.b64encode(data).decode("ascii") for data in results]}
 
 
 def main() -> None:

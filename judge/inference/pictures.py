@@ -212,12 +212,13 @@ class PictureFitter:
 
     def _fit(self, pictures: Sequence[Picture], fit: PictureLimits) -> list[Picture]:
         if fit.stitch:
-            return [self._made(pictures, fit)]
+            return [self._fit_together(pictures, fit)]
         return [
-            picture if fit.leaves(picture) else self._made([picture], fit) for picture in pictures
+            picture if fit.leaves(picture) else self._fit_together([picture], fit)
+            for picture in pictures
         ]
 
-    def _made(self, pictures: Sequence[Picture], fit: PictureLimits) -> Picture:
+    def _fit_together(self, pictures: Sequence[Picture], fit: PictureLimits) -> Picture:
         names = ", ".join(picture.name for picture in pictures)
         frame = {
             "pictures": [

@@ -188,7 +188,7 @@ def build_grid(
     output: bytes | None,
     rules: GridRules,
     bounds: GridBounds | None = None,
-    places: Sequence[CellRef] = (),
+    extra_cells: Sequence[CellRef] = (),
     kept: KeptWorkbooks | None = None,
 ) -> dict[str, Any]:
     """The grid of one case.
@@ -200,7 +200,7 @@ def build_grid(
         output: the output workbook; None if nothing was submitted.
         rules: how the run was judged.
         bounds: how much to show.
-        places: cells outside the answer that are also shown.
+        extra_cells: cells outside the answer that are also shown.
         kept: golds and inputs that earlier grids opened.
 
     Returns:
@@ -224,7 +224,7 @@ def build_grid(
         output_book = None if output is None else _open("output", output, notes, open_workbook)
         before = _open("input", case.input_path, notes, borrowed) if case.inputs else None
         sides = Sides(gold, output_book, before, rules)
-        return _grid_of(task, sides, record, bounds, places, notes)
+        return _grid_of(task, sides, record, bounds, extra_cells, notes)
 
 
 def _grid_of(
@@ -232,13 +232,13 @@ def _grid_of(
     sides: Sides,
     record: CaseComparison,
     bounds: GridBounds,
-    places: Sequence[CellRef],
+    extra_cells: Sequence[CellRef],
     notes: list[str],
 ) -> dict[str, Any]:
     gold, output = sides.gold, sides.output
     try:
         blocks = _blocks_of(task, gold, output)
-        shown = [cell for cell in places if cell.sheet in gold.sheet_names]
+        shown = [cell for cell in extra_cells if cell.sheet in gold.sheet_names]
         blocks = with_places(blocks, shown, _OutputSheets(output).sheet)
         _read(blocks[: bounds.blocks], gold, output)
         marks = _marks(task, sides, blocks, record, sides.rules)
@@ -425,12 +425,12 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     columns = choose_lines(
         window.min_column,
         window.max_column,
-        {key_column for _, key_column in map(_place, differing)},
+        {key_column for _, key_column in map(_position, differing)},
         bounds.columns,
     )
     limit = max(60, bounds.cells // len(columns))
     rows = choose_lines(
-        window.min_row, window.max_row, {row for row, _ in map(_place, differing)}, limit
+        window.min_row, window.max_row, {row for row, _ in map(_position, differing)}, limit
     )
     panes = _Panes(block, sides, marks, bounds.text_chars)
     return {
@@ -446,7 +446,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     }
 
 
-def _place(key: int) -> tuple[int, int]:
+def _position(key: int) -> tuple[int, int]:
     return key >> COLUMN_BITS, key & COLUMN_MASK
 
 

@@ -63,8 +63,10 @@ def _computed_values(record: CaseComparison) -> dict[tuple[str, str], dict[int, 
     computed: dict[tuple[str, str], dict[int, Any]] = {}
     for side, sheets in record.get("computed_values", {}).items():
         for sheet, cells in sheets.items():
-            places = ((parse_cell(address), value) for address, value in cells.items())
-            computed[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
+            positions = ((parse_cell(address), value) for address, value in cells.items())
+            computed[side, sheet] = {
+                cell_key(*at): value for at, value in positions if at is not None
+            }
     return computed
 
 

@@ -108,9 +108,9 @@ def with_places(
         else:
             elsewhere.setdefault(cell.sheet, []).append(Window(*position, *position))
     for sheet, windows in elsewhere.items():
-        places = frozenset((window.min_row, window.min_column) for window in windows)
+        positions = frozenset((window.min_row, window.min_column) for window in windows)
         window = _with_context(_around(windows))
-        shown.append(Block(sheet, output_sheet(sheet), (), window, places))
+        shown.append(Block(sheet, output_sheet(sheet), (), window, positions))
     return shown
 
 

@@ -307,14 +307,17 @@ def seen_markdown(seen: Sequence[SeenCell], runs: Sequence[RunVerdict]) -> str:
         [
             (
                 escape(f"{cell.sheet}!{cell.cell}"),
-                *map(_held, (cell.input, cell.gold, *(cell.outputs.get(run) for run in names))),
+                *map(
+                    _content_text,
+                    (cell.input, cell.gold, *(cell.outputs.get(run) for run in names)),
+                ),
             )
             for cell in seen
         ],
     )
 
 
-def _held(content: SeenContent | None) -> str:
+def _content_text(content: SeenContent | None) -> str:
     if content is None:
         return "not compared"
     value = content.value

@@ -188,11 +188,11 @@ def wrong_cells(
         The cells, and how many more there are.
     """
     recorded = [_differences(result) for result in results]
-    places: dict[str, DifferenceRecord] = {}
+    first_differences: dict[str, DifferenceRecord] = {}
     for differences in recorded:
         for cell, difference in differences.items():
-            places.setdefault(cell, difference)
-    listed = list(places.items())[:most]
+            first_differences.setdefault(cell, difference)
+    listed = list(first_differences.items())[:most]
     cells = tuple(
         MatrixCell(
             where=cell,
@@ -661,9 +661,9 @@ def _episode_lines(pair: EpisodePair) -> list[str]:
         interval = ""
         if mean.low is not None and mean.high is not None:
             interval = f" [{mean.low:+.2f}, {mean.high:+.2f}]"
-        what = {"steps": "actions"}.get(mean.key, mean.key)
+        unit = {"steps": "actions"}.get(mean.key, mean.key)
         lines.append(
-            f"{what} of an episode: {mean.second:.2f} against {mean.first:.2f}, "
+            f"{unit} of an episode: {mean.second:.2f} against {mean.first:.2f}, "
             f"{mean.difference:+.2f}{interval}, {mean.tasks} tasks"
         )
     return lines

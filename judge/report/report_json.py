@@ -471,8 +471,8 @@ class EntriesFile:
         if self._file is None:
             opened = tempfile.TemporaryFile(dir=self._store.path)  # noqa: SIM115  closed at the end
             self._file = self._stack.enter_context(opened)
-            for held in self._held:
-                self._write(held)
+            for held_entry in self._held:
+                self._write(held_entry)
             self._held = []
         self._write(entry)
 

@@ -279,7 +279,7 @@ def summarise_tools(
         return None
     identity = (run.run.get("inference") or {}).get("tools")
     setting = (run.run.get("setting") or "").partition("/")[2]
-    parts = [each.figures(label) for label, each in sorted(groups.items())]
+    parts = [tally.figures(label) for label, tally in sorted(groups.items())]
     return ToolsSummary(
         tools=(identity["asked"] if identity else setting)[:_MAX_NAME_CHARS],
         answer=first.head["answer"],

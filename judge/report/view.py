@@ -326,8 +326,8 @@ class RunShelf:
 
 def is_judging(path: Path) -> bool:
     """Whether a process is judging into a results directory; its lock is not taken."""
-    held = is_held(path / LOCK_FILE)
-    return _moved_lately(path / CASES_FILE) if held is None else held
+    is_locked = is_held(path / LOCK_FILE)
+    return _moved_lately(path / CASES_FILE) if is_locked is None else is_locked
 
 
 def _moved_lately(path: Path) -> bool:

@@ -77,10 +77,10 @@ def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
     if facts.killed_for == "memory":
         return RunStatus.MEMORY_LIMIT, f"more than {limits.memory_bytes // MIB} MiB"
     if facts.memory_kills:
-        what = "process" if facts.memory_kills == 1 else "processes"
+        noun = "process" if facts.memory_kills == 1 else "processes"
         return (
             RunStatus.MEMORY_LIMIT,
-            f"the kernel killed {facts.memory_kills} {what} over {limits.memory_bytes // MIB} MiB",
+            f"the kernel killed {facts.memory_kills} {noun} over {limits.memory_bytes // MIB} MiB",
         )
     if facts.killed_for == "cpu" or facts.cpu_s > limits.cpu_s:
         return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"

@@ -117,7 +117,7 @@ def _entries(
     for number, text in typed.cells.items():
         if not text.strip():
             continue
-        cells = typed_cells(_known(cases, number, task), text)
+        cells = typed_cells(_case(cases, number, task), text)
         listed = [cell.to_json() for cell in cells]
         entries.append(signed.entry(task.id, "gold", **_bound(files, number), cells=listed))
     if position := typed.position.strip():
@@ -131,7 +131,7 @@ def _entries(
     if styles := [part.strip() for part in typed.style.split(",") if part.strip()]:
         entries.append(signed.entry(task.id, "style", now=styles))
     for number in typed.left_out:
-        _known(cases, number, task)
+        _case(cases, number, task)
         entries.append(signed.entry(task.id, "exclude", **_bound(files, number)))
     if typed.task_left_out:
         entries.append(signed.entry(task.id, "exclude"))
@@ -152,7 +152,7 @@ def _check_position(task: Task, position: str) -> None:
             raise UsageError(f"case {case.number}: {error.message}", hint=error.hint) from error
 
 
-def _known(cases: Mapping[int, TestCase], number: int, task: Task) -> TestCase:
+def _case(cases: Mapping[int, TestCase], number: int, task: Task) -> TestCase:
     if number not in cases:
         raise UsageError(f"task {task.id} has no case {number}")
     return cases[number]

@@ -104,18 +104,18 @@ def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
     if case is None:
         raise UsageError(f"task {task.id} has no case {shown.number}")
     evidence = [_evidence(item, suspect, shown.number) for item in suspect.evidence]
-    places = [
+    evidence_cells = [
         CellRef(item["sheet"], row, column)
         for item in evidence
         if item["pane"]
         for row, column in item["places"]
     ]
-    grid = _grid(task, case, shown.output, places[:MAX_PLACES])
+    grid = _grid(task, case, shown.output, evidence_cells[:MAX_PLACES])
     return {"case": shown.number, "grid": grid, "marks": MARKS, "evidence": evidence}
 
 
 def _grid(
-    task: Task, case: TestCase, output: Path | None, places: Sequence[CellRef]
+    task: Task, case: TestCase, output: Path | None, evidence_cells: Sequence[CellRef]
 ) -> dict[str, Any]:
     notes: list[str] = []
     data = None
@@ -125,7 +125,7 @@ def _grid(
             data, record = output.read_bytes(), _COMPARED_AGAIN
         except OSError as error:
             notes.append(f"{output} cannot be read: {error.strerror}")
-    grid = build_grid(task, case, record, data, GridRules(), BOUNDS, places)
+    grid = build_grid(task, case, record, data, GridRules(), BOUNDS, evidence_cells)
     return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
 
 
@@ -145,11 +145,11 @@ def _evidence(evidence: Evidence, suspect: Suspect, shown: int) -> dict[str, Any
         "found": evidence.found,
         "note": evidence.note,
         "pane": pane,
-        "places": list(_places(evidence.cell)),
+        "places": list(_cells_shown(evidence.cell)),
     }
 
 
-def _places(cell: str) -> Iterator[tuple[int, int]]:
+def _cells_shown(cell: str) -> Iterator[tuple[int, int]]:
     window = parse_window(cell.replace("$", "")) if cell else None
     if window is None or _size(window) > MAX_PLACES:
         if window is not None:
@@ -207,7 +207,7 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> MergedCorrecti
             merged = correction if earlier is None else _merge(earlier, correction)
             if merged is None:
                 conflicts[key] = (
-                    f"{_named(correction)}: two decisions give different {_what(correction)}"
+                    f"{_named(correction)}: two decisions give different {_noun(correction)}"
                 )
             else:
                 corrections[key] = merged
@@ -269,7 +269,7 @@ def _named(correction: Correction) -> str:
     )
 
 
-def _what(correction: Correction) -> str:
+def _noun(correction: Correction) -> str:
     return "values of a cell" if correction.field == "gold" else f"values of {correction.field}"
 
 
@@ -620,7 +620,7 @@ class ReviewPage(LocalPage):
                 self._decide(object_of(body))
                 return self._session.overview()
             case "POST", "/api/withdraw":
-                self._session.withdraw(_place(object_of(body)))
+                self._session.withdraw(_suspect_index(object_of(body)))
                 return self._session.overview()
         return None
 
@@ -630,7 +630,7 @@ class ReviewPage(LocalPage):
         except ValueError as error:
             raise UsageError(f"a decision needs a finding, one of {', '.join(Finding)}") from error
         self._session.decide(
-            _place(body),
+            _suspect_index(body),
             finding,
             reason=_text(body, "reason"),
             evidence=_text(body, "evidence"),
@@ -656,7 +656,7 @@ def _text(body: Mapping[str, Any], name: str) -> str:
     return str(body.get(name) or "")
 
 
-def _place(body: Mapping[str, Any]) -> int:
+def _suspect_index(body: Mapping[str, Any]) -> int:
     index = body.get("place")
     if not isinstance(index, int) or isinstance(index, bool):
         raise UsageError("which suspect?")

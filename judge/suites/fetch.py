@@ -383,9 +383,9 @@ class _Watched(urllib.request.AbstractHTTPHandler):
         """Sends a request over a connection that is watched."""
 
         def connection(*arguments: Any, **named: Any) -> Any:
-            made = http_class(*arguments, **named)
-            made._create_connection = self._pace.connect  # noqa: SLF001  no other way to the socket
-            return made
+            connection = http_class(*arguments, **named)
+            connection._create_connection = self._pace.connect  # noqa: SLF001  no other way to the socket
+            return connection
 
         return super().do_open(connection, req, **http_conn_args)
 

@@ -251,9 +251,9 @@ def _matching_files(
     raise_unknown(folder, suite, unknown)
 
 
-def _ambiguous(folder: Path, what: str, first: Path, second: Path) -> SubmissionError:
+def _ambiguous(folder: Path, name: str, first: Path, second: Path) -> SubmissionError:
     return SubmissionError(
-        f"{folder}: {what} has two files that match: {first.relative_to(folder)} and "
+        f"{folder}: {name} has two files that match: {first.relative_to(folder)} and "
         f"{second.relative_to(folder)}",
         hint="Give a pattern that only one of them matches, or put the field {sample} into it.",
     )

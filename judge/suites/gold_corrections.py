@@ -73,7 +73,7 @@ def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | Non
     except WorkbookError as error:
         raise UnfitCellsError(f"{path}: {error.message}") from error
     golds = list(case.golds)
-    golds[position] = replace(golds[position], path=_kept(path.name, edited))
+    golds[position] = replace(golds[position], path=_stored(path.name, edited))
     return replace(case, golds=tuple(golds))
 
 
@@ -144,7 +144,7 @@ def stored_value(workbook: Workbook, ref: CellRef) -> CellValue:
     return None if cell is None else cell.value
 
 
-def _kept(name: str, data: bytes) -> Path:
+def _stored(name: str, data: bytes) -> Path:
     """Writes a corrected gold, unless it already exists, and returns its path."""
     path = cache_folder() / CORRECTED_FOLDER / hashlib.sha256(data).hexdigest() / name
     if path.is_file() and path.read_bytes() == data:

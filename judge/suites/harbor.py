@@ -446,10 +446,10 @@ class HarborJob:
             elif self._suite.task_id_in(named[0], ()) == task.id and named[1] in numbers:
                 yield path, named[1]
 
-    def _two(self, what: str, paths: list[Path]) -> SubmissionError:
+    def _two(self, name: str, paths: list[Path]) -> SubmissionError:
         shown = " and ".join(str(path.relative_to(self._folder)) for path in paths[:_MAX_SHOWN])
         return SubmissionError(
-            f"{self._folder}: {what} has several files: {shown}",
+            f"{self._folder}: {name} has several files: {shown}",
             hint="Say which, relative to the folder of a trial: "
             "--outputs 'artifacts/app/output/{case}_{task}_output.xlsx'",
         )

@@ -324,8 +324,8 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         case = named[1]
         key = task_id, (named[2] if len(named) == 3 else 0), case
         if case not in cases.get(task_id, ()):
-            what = f"task {task_id}" if task_id not in cases else f"case {case} of task {task_id}"
-            unknown.append(f"{shown} (no {what})")
+            name = f"task {task_id}" if task_id not in cases else f"case {case} of task {task_id}"
+            unknown.append(f"{shown} (no {name})")
         elif key in outputs:
             raise SubmissionError(
                 f"{folder}: case {case} of task {task_id} has two outputs: "

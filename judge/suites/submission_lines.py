@@ -246,7 +246,7 @@ class LineReader:
         elif task_id in suite and record.get(FIELD) is not None:
             if self._folder is None:
                 raise LineError(f"field {FIELD!r}: this record is not in a results directory")
-            submission = _kept(task_id, record, suite, self._folder)
+            submission = _files_submission(task_id, record, suite, self._folder)
         else:
             submission = _submission(task_id, record, suite, programs=self._programs)
         if submission is None:
@@ -366,7 +366,9 @@ def _typed(
     return replace(submission, sample=sample, answer=_text(record, "response"))
 
 
-def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
+def _files_submission(
+    task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
+) -> Submission:
     """The submission of files that were left on a desktop."""
     if _says_something(record.get("solution")):
         raise LineError(f"has both {FIELD!r} and 'solution', but only one can be the answer")

@@ -507,10 +507,12 @@ class McpClient:
             answer = {"error": {"code": _UNKNOWN_METHOD, "message": "not offered by this client"}}
         self._send({"jsonrpc": "2.0", "id": number, **answer}, deadline)
 
-    def _count_useless(self, what: str) -> None:
+    def _count_useless(self, example: str) -> None:
         self._useless += 1
         if self._useless > MAX_USELESS:
-            raise ServerError("protocol", f"more than {MAX_USELESS} useless lines, such as {what}")
+            raise ServerError(
+                "protocol", f"more than {MAX_USELESS} useless lines, such as {example}"
+            )
 
 
 def _error_of(answer: Mapping[str, Any]) -> tuple[int, str]:
@@ -558,9 +560,9 @@ def _texts_of(content: Sequence[object], pictures: list[bytes]) -> Iterator[str]
                 yield "(a picture that is not base64 is left out)"
         elif kind == "resource":
             inner = facts.get("resource")
-            held = inner if isinstance(inner, dict) else {}
-            text = held.get("text")
-            yield text if isinstance(text, str) else f"(a resource: {_short(held.get('uri'))})"
+            resource = inner if isinstance(inner, dict) else {}
+            text = resource.get("text")
+            yield text if isinstance(text, str) else f"(a resource: {_short(resource.get('uri'))})"
         elif kind == "resource_link":
             yield f"(a link: {_short(facts.get('uri'))})"
         else:

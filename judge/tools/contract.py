@@ -129,13 +129,13 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     if tool.given is not None:
         _check_given(tool.name, tool.given, arguments)
         return
-    known = ", ".join(tool.properties) or "none"
+    listed = ", ".join(tool.properties) or "none"
     for name in arguments:
         if name not in tool.properties:
-            raise ToolFaultError(f"{tool.name} has no argument {name!r:.80}; it has: {known}")
+            raise ToolFaultError(f"{tool.name} has no argument {name!r:.80}; it has: {listed}")
     for name in tool.required:
         if name not in arguments:
-            raise ToolFaultError(f"{tool.name} needs the argument {name!r}; it has: {known}")
+            raise ToolFaultError(f"{tool.name} needs the argument {name!r}; it has: {listed}")
     for name, value in arguments.items():
         _check(f"argument {name!r} of {tool.name}", tool.properties[name], value)
 
@@ -144,15 +144,15 @@ def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, A
     """Checks names, and types if the server's schema states them; the server checks the rest."""
     properties, required = schema.get("properties"), schema.get("required")
     properties = properties if isinstance(properties, dict) else {}
-    known = ", ".join(map(str, list(properties)[:_MAX_NAMED])) or "none"
-    known += ", …" if len(properties) > _MAX_NAMED else ""
+    listed = ", ".join(map(str, list(properties)[:_MAX_NAMED])) or "none"
+    listed += ", …" if len(properties) > _MAX_NAMED else ""
     for needed in required if isinstance(required, list) else ():
         if isinstance(needed, str) and needed not in arguments:
-            raise ToolFaultError(f"{name} needs the argument {needed!r:.80}; it has: {known}")
+            raise ToolFaultError(f"{name} needs the argument {needed!r:.80}; it has: {listed}")
     for key, value in arguments.items():
         own = properties.get(key)
         if own is None and schema.get("additionalProperties") is False:
-            raise ToolFaultError(f"{name} has no argument {key!r:.80}; it has: {known}")
+            raise ToolFaultError(f"{name} has no argument {key!r:.80}; it has: {listed}")
         kind = own.get("type") if isinstance(own, dict) else None
         if isinstance(kind, str) and kind in _TYPES:
             types = _TYPES[kind]

@@ -290,14 +290,14 @@ def _install(
     _ask(channel, {"op": "put", "name": "pip"}, _pip_archive())
     for name, path in files.items():
         _ask(channel, {"op": "put", "name": name}, path.read_bytes())
-    made, _ = _ask(channel, {"op": "install", "wheels": list(files)})
-    missing = [line for line in str(made["check"]).splitlines() if " requires " in line]
+    result, _ = _ask(channel, {"op": "install", "wheels": list(files)})
+    missing = [line for line in str(result["check"]).splitlines() if " requires " in line]
     if missing:
         raise SandboxError(
             f"packages of {source.name} are missing: {visible('; '.join(missing[:5]))}",
             hint=f"Put their wheels into {source.folder}, too: pip download -d FOLDER NAME.",
         )
-    size = int(made["bytes"])
+    size = int(result["bytes"])
     if size > _MAX_BYTES:
         raise SandboxError(
             f"{source.name}: {size:,} bytes are installed; at most {_MAX_BYTES:,} are allowed"
@@ -309,7 +309,7 @@ def _install(
             raise SandboxError(f"{source.name}: the installed files cannot be read")
         data += parts[0]
     _unpack(source.name, bytes(data), work)
-    packages = made["packages"]
+    packages = result["packages"]
     assert isinstance(packages, dict)
     return {str(name): [str(one) for one in facts] for name, facts in packages.items()}
 
@@ -349,8 +349,8 @@ def _unpack(name: str, data: bytes, work: Path) -> None:
                 raise SandboxError(f"{name}: more than {_MAX_MEMBERS:,} files were installed")
             unpack_tar(archive, work)
     except tarfile.TarError as error:
-        what = visible(str(error))
-        raise SandboxError(f"{name}: the installed files cannot be unpacked: {what}") from error
+        problem = visible(str(error))
+        raise SandboxError(f"{name}: the installed files cannot be unpacked: {problem}") from error
 
 
 def _files_of(source: ServerSource) -> dict[str, Path]:

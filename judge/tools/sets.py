@@ -494,8 +494,8 @@ class EpisodeTools(Closable):
         """
         tool = self._table.get(name)
         if tool is None:
-            known = ", ".join(self._table)
-            return ToolOutcome(f"There is no tool {name!r:.80}. Tools: {known}.", "argument")
+            listed = ", ".join(self._table)
+            return ToolOutcome(f"There is no tool {name!r:.80}. Tools: {listed}.", "argument")
         try:
             return tool.done(arguments)
         except ToolFaultError as error:

@@ -187,7 +187,7 @@ def of_atif(document: Object, folder: Path) -> Trajectory:
 
 def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
     extra = _object(step, "extra")
-    metrics, told = _object(step, "metrics"), []
+    metrics, texts = _object(step, "metrics"), []
     results: dict[str, list[Object]] = {}
     for result in _objects(_object(step, "observation"), "results"):
         results.setdefault(_text(result, "source_call_id"), []).append(result)
@@ -215,7 +215,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
                 else json.dumps(arguments, ensure_ascii=False),
             )
         )
-    told = [pictures.text(result.get("content")) for left in results.values() for result in left]
+    texts = [pictures.text(result.get("content")) for left in results.values() for result in left]
     sent = _object(extra, "sent")
     turn = ToolTurn(
         line="turn",
@@ -236,8 +236,8 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
     )
     if reasoning := _text(step, "reasoning_content"):
         turn["reply"]["reasoning"] = reasoning
-    for words in told:
-        _add_told(turn, words)
+    for text in texts:
+        _add_told(turn, text)
     return turn
 
 

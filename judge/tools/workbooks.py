@@ -275,16 +275,16 @@ class WorkbookTools:
         lines: list[str] = []
         for sheet in sheets:
             read = workbook.sheet(sheet)
-            held: dict[int, str] = {}
+            texts: dict[int, str] = {}
             if arguments.get("in", "values") == "formulas":
-                held = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
+                texts = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
             else:
-                held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
-            for key in sorted(key for key, text in held.items() if matches(text)):
+                texts = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
+            for key in sorted(key for key, text in texts.items() if matches(text)):
                 if len(lines) == MAX_FOUND:
                     return "\n".join([*lines, f"more than {MAX_FOUND} cells"])
                 ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
-                lines.append(f"{visible(address(ref))}: {_cut(held[key])}")
+                lines.append(f"{visible(address(ref))}: {_cut(texts[key])}")
         return "\n".join(lines) or "no cell"
 
     def _diff(self, arguments: Mapping[str, Any]) -> str:
@@ -380,8 +380,8 @@ def _matcher(text: str, regex: str) -> Callable[[str], bool]:
     if bool(text) == bool(regex):
         raise ToolFaultError("give text to find, or a regular expression")
     if text:
-        wanted = text.casefold()
-        return lambda cell_text: wanted in cell_text.casefold()
+        sought = text.casefold()
+        return lambda cell_text: sought in cell_text.casefold()
     try:
         check_pattern(regex)
     except PatternError as error:

@@ -508,14 +508,14 @@ class _RuleCollector:
                 self._budget.take_chars(len(written))
                 self._rule.formulas.append(written)
         elif tag == "sqref":
-            self._place("".join(text))
+            self._note_range("".join(text))
         elif tag == "id" and self._rule is not None:
             self.bars.add("".join(text).strip())
         elif tag in {"dataValidation", "cfRule", "sparkline"}:
             self._rule = None
         self._before = tag
 
-    def _place(self, reference: str) -> None:
+    def _note_range(self, reference: str) -> None:
         """Called with the cells of a rule in the extension part, which follow the rule."""
         self._budget.take_chars(len(reference))
         if self._rule is not None:

@@ -565,5 +565,5 @@ class Dispatcher:
             else:
                 self._suspects.append(piece)
 
-    def _key(self, what: str) -> str:
-        return f"judge-{what}-{self._name}-{next(self._numbers)}"
+    def _key(self, prefix: str) -> str:
+        return f"judge-{prefix}-{self._name}-{next(self._numbers)}"

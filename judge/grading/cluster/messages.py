@@ -276,7 +276,7 @@ class Identity:
 
     def difference(self, other: Identity) -> str | None:
         """Describes the first property in which a worker differs; None if it does not differ."""
-        for what, mine, its in (
+        for part, mine, its in (
             ("the judge", self.judge, other.judge),
             ("the grader", self.grader, other.grader),
             ("the sandbox image", self.image, other.image),
@@ -284,7 +284,7 @@ class Identity:
             ("the suite", self.suite, other.suite),
         ):
             if mine != its:
-                return f"{what} there is {its or 'missing'}, here it is {mine or 'missing'}"
+                return f"{part} there is {its or 'missing'}, here it is {mine or 'missing'}"
         return None
 
 

@@ -110,7 +110,7 @@ class WorkerResources:
             worker = Worker(settings.sandbox, judge)
             self._busy = (request.key, worker)
             self._do_all(request, worker, judge, reply)
-            reply.gone = "" if worker.gone is None else worker.gone.message
+            reply.gone = "" if worker.sandbox_error is None else worker.sandbox_error.message
         except JudgeError as error:
             reply.error = error.message
         except Exception as error:  # noqa: BLE001  only bytes are returned to the client

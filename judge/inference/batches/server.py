@@ -223,9 +223,9 @@ class BatchClient:
         """Adds a batch to the open ones, and reserves its cost in the budget."""
         if state is not None:
             self._book.created(batch, state.batch_id)
-        held = contextlib.ExitStack()
-        held.enter_context(queue.context.budget.hold(batch.tokens, batch.cost))
-        self._open[batch.label] = (batch, held)
+        reservation = contextlib.ExitStack()
+        reservation.enter_context(queue.context.budget.hold(batch.tokens, batch.cost))
+        self._open[batch.label] = (batch, reservation)
 
     # -- batches of an earlier command, or of a lost answer --------------------------------------
 
@@ -269,7 +269,7 @@ class BatchClient:
         while self._open:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 1.5, self._pace.longest_s)
-            for batch, held in list(self._open.values()):
+            for batch, reservation in list(self._open.values()):
                 assert batch.batch_id is not None
                 state = await self._endpoint.state(batch.batch_id)
                 if state.batch_id != batch.batch_id:
@@ -284,7 +284,7 @@ class BatchClient:
                 )
                 if state.is_over:
                     await self._collect(queue, batch, state)
-                    held.close()
+                    reservation.close()
                     del self._open[batch.label]
                 elif time.time() - batch.begun_s > self._pace.patience_s:
                     raise CallError(
@@ -518,10 +518,10 @@ class BatchEndpoint:
             raise CallError("gave-up", message, attempts=1) from error
 
 
-def _id_in(document: dict[str, Any], what: str) -> str:
+def _id_in(document: dict[str, Any], object_name: str) -> str:
     new_id = document.get("id")
     if not is_id(new_id):
-        message = f"the server's id of the new {what} is not valid: {str(new_id)[:80]!r}"
+        message = f"the server's id of the new {object_name} is not valid: {str(new_id)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
     return str(new_id)
 

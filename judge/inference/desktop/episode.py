@@ -216,7 +216,7 @@ class DesktopEnvironment(Environment):
     async def _perform(self, actions: tuple[Action, ...]) -> list[Done]:
         """Performs the actions of a reply, one after the other."""
         assert self._observation is not None
-        places = mark_places(self._observation.elements or (), self._observation.marks or {})
+        points = mark_places(self._observation.elements or (), self._observation.marks or {})
         done: list[Done] = []
         for action in actions:
             if action.signal in _ENDINGS:
@@ -224,7 +224,7 @@ class DesktopEnvironment(Environment):
                 break
             if self.seconds > self._mode.setting.minutes * 60:
                 break
-            named = with_marks(action, places)
+            named = with_marks(action, points)
             done.append((named, await self.blocking(partial(self._desktop.perform, named))))
         return done
 

@@ -367,8 +367,8 @@ class ToolEnvironment(Environment):
         else:
             if not call.call.arguments.strip():
                 repairs.append("empty arguments")
-            arguments, made = self._tools.repaired_arguments(call.call.name, arguments)
-            repairs += made
+            arguments, count = self._tools.repaired_arguments(call.call.name, arguments)
+            repairs += count
             outcome = await self.blocking(partial(self._tools.call, call.call.name, arguments))
             if call.call.name == SUBMIT and not outcome.error:
                 outcome, ended = await self._submit(arguments)

@@ -195,15 +195,15 @@ def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
     try:
         match frame["do"]:
             case "shrink":
-                made = smaller(frame)
+                result = smaller(frame)
             case "turn":
                 add_turn(frame)
-                made = b""
+                result = b""
             case _:
-                made = finished(frame)
+                result = finished(frame)
     except Exception as error:  # noqa: BLE001  a decoder fails in many ways
         return {"error": f"{type(error).__name__}: {error}"[:300]}
-    return {"made": base64.b64encode(made).decode("ascii")}
+    return {"made": base64.b64encode(result).decode("ascii")}
 
 
 def main() -> None:

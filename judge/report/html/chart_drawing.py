@@ -245,7 +245,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
     area.right -= END
     area.bottom -= 18
     series = [one for plot in plots for one in plot.series]
-    placed = [list(_places(one)) for one in series]
+    placed = [list(_points(one)) for one in series]
     every = [point for points in placed for point in points]
     bounds = frame.y_bounds
     ys = scale_of([y for _, y, _ in every], area.bottom, area.top, from_zero=False, bounds=bounds)
@@ -264,7 +264,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
             canvas.dot(css, xs.at(x), ys.at(y), radius)
 
 
-def _places(series: DrawnSeries) -> list[tuple[float, float, float | None]]:
+def _points(series: DrawnSeries) -> list[tuple[float, float, float | None]]:
     """The points that can be drawn: x, y and size.
 
     Without numbers for x, points are numbered from 1.

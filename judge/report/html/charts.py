@@ -109,7 +109,7 @@ def _properties(chart: Chart, counted: Collection[str]) -> list[Property]:
             *("ytitle", "axes"),
         ),
         named("legend", chart.legend, _LEGENDS.get(chart.legend or "", ""), "legend"),
-        named("place", chart_property(chart, "anchor"), _place(anchor), "anchor"),
+        named("place", chart_property(chart, "anchor"), _anchor_cells(anchor), "anchor"),
     ]
     properties += [
         named(name, chart_property(chart, name), _cells_of(chart_property(chart, name)), name)
@@ -153,7 +153,7 @@ def _labels(labels: Labels | None) -> str:
     return "" if labels is None else ", ".join(labels.shows).replace("_", " ")
 
 
-def _place(anchor: Anchor | None) -> str:
+def _anchor_cells(anchor: Anchor | None) -> str:
     if anchor is None or anchor.start is None:
         return ""
     corners = [anchor.start, *([] if anchor.end is None else [anchor.end])]

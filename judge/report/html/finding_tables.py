@@ -214,8 +214,8 @@ def filter_rows(gold: Sheet, output: Sheet) -> Rows:
     filters = [filter_of(_root(sheet).child("autoFilter")) for sheet in (gold, output)]
     if filters == [None, None]:
         return []
-    places = [None if one is None else one.place.replace("$", "") for one in filters]
-    rows = [row("range", *places)]
+    ranges = [None if one is None else one.place.replace("$", "") for one in filters]
+    rows = [row("range", *ranges)]
     columns = [_columns(one) for one in filters]
     rows += [
         row(_column_name(filters, number), *(column.get(number) for column in columns))
@@ -426,10 +426,10 @@ def show_pivots(
     sides = [[(book, pivot) for pivot in pivots] for book, pivots in (gold, output)]
     paired = pair(sides[0], sides[1], lambda side: _properties(*side, counted))
     shown = []
-    for places in paired.pairs[:max_pairs]:
+    for indices in paired.pairs[:max_pairs]:
         both = [
             None if index is None else side[index]
-            for index, side in zip(places, sides, strict=True)
+            for index, side in zip(indices, sides, strict=True)
         ]
         properties = [None if side is None else _properties(*side, counted) for side in both]
         rows = [row for row in rows_of(*properties) if row["name"] not in _AREAS]

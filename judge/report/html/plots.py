@@ -246,14 +246,14 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     parts = [_y_rule(_y(percent / 100), str(percent)) for percent in range(0, 101, 25)]
     for key, offset in (("soft_restriction", -6), ("hard_restriction", 6)):
         css = key.partition("_")[0]
-        places = [_LEFT + width * (number + 0.5) + offset for number in range(len(scored))]
+        positions = [_LEFT + width * (number + 0.5) + offset for number in range(len(scored))]
         values = [group["scores"][key] for group in scored]
         line = " ".join(
             f"{'ML'[bool(number)]}{x:.1f} {_y(value['value']):.1f}"
-            for number, (x, value) in enumerate(zip(places, values, strict=True))
+            for number, (x, value) in enumerate(zip(positions, values, strict=True))
         )
         parts.append(Markup('<path class="line {}" d="{}"/>').format(css, line))
-        for x, value in zip(places, values, strict=True):
+        for x, value in zip(positions, values, strict=True):
             if value["low"] is not None:
                 parts.append(
                     Markup('<path class="whisker {}" d="M{} {}V{}"/>').format(

@@ -186,4 +186,4 @@ def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int
         return (int(document[index]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
-    return [(name, sorted(places, key=rank)) for (name, _), places in ordered]
+    return [(name, sorted(indices, key=rank)) for (name, _), indices in ordered]

@@ -172,8 +172,11 @@ def chart_lines(chart: Chart) -> Iterator[str]:
         details = [detail for detail in (plot.direction, plot.grouping, plot.style) if detail]
         yield f"  {plot.kind} {' '.join(details)}".rstrip()
         for series in plot.series[:_SHOWN]:
-            named = _said(series.name)
-            parts = [f"values {_said(series.values)}", f"categories {_said(series.categories)}"]
+            named = _source_text(series.name)
+            parts = [
+                f"values {_source_text(series.values)}",
+                f"categories {_source_text(series.categories)}",
+            ]
             parts.extend(f"trend line {trendline.kind}" for trendline in series.trendlines)
             yield f"    series {named}: {', '.join(parts)}"
         if len(plot.series) > _SHOWN:
@@ -183,7 +186,7 @@ def chart_lines(chart: Chart) -> Iterator[str]:
             yield f"  {axis.kind} {axis.position}: {axis.title.text!r}"
 
 
-def _said(source: Source | None) -> str:
+def _source_text(source: Source | None) -> str:
     if source is None:
         return "none"
     return source.reference or ", ".join(text or "" for text in source.cached[:_SHOWN]) or "none"

@@ -298,7 +298,7 @@ def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
         # Rows with equal attributes share one mapping, so each mapping is checked only once.
         parsed = by_attributes.get(id(attributes))
         if parsed is None:
-            parsed = by_attributes[id(attributes)] = _said(attributes, "ht")
+            parsed = by_attributes[id(attributes)] = _line_attributes(attributes, "ht")
         if parsed != _NOTHING_SAID:
             row_facts.append(Line(row, row, *parsed))
     return tuple(row_facts)
@@ -316,10 +316,12 @@ def column_lines_of(root: Element) -> tuple[Line, ...]:
 
 
 def _line(first: int, last: int, attributes: Mapping[str, str], size: str) -> Line:
-    return Line(first, last, *_said(attributes, size))
+    return Line(first, last, *_line_attributes(attributes, size))
 
 
-def _said(attributes: Mapping[str, str], size: str) -> tuple[bool, float | None, int, bool]:
+def _line_attributes(
+    attributes: Mapping[str, str], size: str
+) -> tuple[bool, float | None, int, bool]:
     """Attributes of a row or a column: hidden, size, level, collapsed."""
     return (
         is_on(attributes.get("hidden")),

@@ -38,7 +38,7 @@ class ScriptedWorker:
 
     def __init__(self, do: Callable[[str, int], None]) -> None:
         self.stop = threading.Event()
-        self.gone = None
+        self.sandbox_error = None
         self._do = do
 
     def run(
