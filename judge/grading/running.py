@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.console import visible
+from judge.console import clipped, visible
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseRun
 from judge.core.replies.extract import bounded_reply
@@ -215,8 +215,7 @@ def last_error_line(stderr: bytes) -> str:
     for line in lines[1:] if start >= 0 else reversed(lines):
         # The first line that is not indented ends the stack and names the exception.
         if line and not line[0].isspace():
-            longest = _ERROR_LINE_CHARS
-            return line if len(line) <= longest else line[: longest - 1] + "…"
+            return clipped(line, _ERROR_LINE_CHARS)
     return ""
 
 

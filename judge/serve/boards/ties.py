@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import NormalDist
+from statistics import NormalDist, median_high
 from typing import TYPE_CHECKING
 
 from judge.core.statistics import (
@@ -149,8 +149,7 @@ def smallest_differences(tasks: int, entries: int, spreads: Sequence[float]) -> 
     pairs = max(1, entries * (entries - 1) // 2)
     alpha = (1 - DEFAULT_METHOD.confidence) / pairs
     needed = fewest_one_sided(alpha)
-    ordered = sorted(spreads)
-    median = ordered[len(ordered) // 2] if ordered else 0.0
+    median = median_high(spreads) if spreads else 0.0
     soft = smallest_detectable_difference(tasks, median, alpha=alpha, power=POWER)
     return SmallestDifferences(
         pairs, needed, needed / tasks if needed <= tasks else None, soft or None
