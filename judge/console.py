@@ -51,6 +51,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def clipped(text: str, longest: int) -> str:
+    """Cuts a string to a number of characters; an ellipsis at the end says that it was cut."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def _shown(character: str) -> str:
     if character.isprintable() or character == "\t" or category(character) == "Zs":
         return character

@@ -28,8 +28,8 @@ from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_sett
 from judge.serve.queue.judging import CaseCounter, Scorers, judge, work_of
 from judge.serve.queue.leases import claim, enqueue, finish
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Database
-from judge.serve.store.folder import DataFolder
+from judge.serve.store.database import Actor, Database, _head
+from judge.serve.store.folder import DataFolder, StoredBody
 from judge.serve.store.tables import Kind, Lane, Scope, SuiteRole, new_id
 from tests.same_thread_client import SameThreadClient
 
@@ -37,6 +37,19 @@ ACTOR = Actor("test")
 SAMPLE = Path(__file__).parents[1] / "dataset" / "sample"
 TASK, CELL, RIGHT = "1001", "G3", 4711
 SCOPES = (Scope.READ, Scope.DISPUTE, Scope.REVIEW, Scope.AUTHOR)
+
+
+def store_body(folder: DataFolder, data: bytes) -> StoredBody:
+    """Stores a body as if it had been sent in one piece."""
+    with folder.receiving() as body:
+        body.write(data)
+        return body.keep()
+
+
+def has_current_schema(database: Database) -> bool:
+    """Whether a database has the schema of this version of the judge."""
+    with database.reading() as connection:
+        return database._schema(connection) == _head()
 
 
 def make_suite(place: Path) -> Path:

@@ -17,17 +17,18 @@ from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
-from judge.compare.checklists.checker import CHECKER as CHECKLISTS
 from judge.compare.checklists.items import NAME as CHECKLIST
 from judge.compare.checklists.items import read_items
+from judge.compare.checklists.workspace import answer_of_folder
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.published_error import Side
+from judge.compare.registry import checker_of
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
 from judge.core.finding import Finding
-from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.submission import AnswerForm, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import read_json
@@ -359,13 +360,12 @@ def compare_by_checklist(
     case = TestCase(1, (), tuple(Gold(as_path(gold)) for gold in golds))
     files = files_below(output) if output.is_dir() else {output.name: output.read_bytes()}
     form = AnswerForm.FILES if output.is_dir() else AnswerForm.WORKBOOK
-    listed = tuple(AnswerFile(name, data) for name, data in files.items())
     task = Task(output.name, "", "", (case,), spec, form)
     rules = Rules(get_profile(options["profile"]), max_differences=200)
     try:
         with _engines(options) as engines:
-            answer = Answer(Origin.FINISHED, listed)
-            return CHECKLISTS.check(task, case, case.golds, answer, engines, rules)
+            answer = answer_of_folder(files, Origin.FINISHED)
+            return checker_of(spec).check(task, case, case.golds, answer, engines, rules)
     except AnswerFaultError as error:
         raise WorkbookError(f"{output}: {error.message}") from error
 
@@ -373,7 +373,7 @@ def compare_by_checklist(
 def _read_checklist(path: Path) -> Mapping[str, object]:
     checklist = read_items(path)
     try:
-        CHECKLISTS.check_options(checklist)
+        checker_of(CheckerSpec(CHECKLIST)).check_options(checklist)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
     return checklist

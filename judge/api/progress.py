@@ -165,9 +165,8 @@ class NotebookBar(LiveBar):
     """A live line for library use: on a terminal, or in a notebook cell, as ``rich`` draws it."""
 
 
-def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:
+def progress_for(*, quiet: bool = False) -> Progress:
     """The progress display that fits: live on a terminal, plain lines elsewhere."""
-    stream = stream or sys.stderr
     if quiet:
         return Silent()
-    return LiveBar() if stream.isatty() else PlainLines(stream)
+    return LiveBar() if sys.stderr.isatty() else PlainLines(sys.stderr)

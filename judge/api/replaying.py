@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
@@ -106,8 +107,11 @@ class ReplayedEpisode:
         return not self.problem and self.before is self.after
 
 
+_Episode = TypeVar("_Episode", Episode, ToolEpisode)
+
+
 @dataclass(frozen=True, slots=True)
-class _Replayer:
+class _Replayer(ABC, Generic[_Episode]):
     """Performs episodes of a run again."""
 
     run: RunDocument
@@ -117,7 +121,18 @@ class _Replayer:
     judge: CaseJudge
     trusts_values: bool = False
 
-    def _case(self, episode: Episode | ToolEpisode) -> tuple[Task, TestCase]:
+    def replay(self, episode: _Episode) -> ReplayedEpisode:
+        """Performs an episode again; anything that prevents it is returned as its problem."""
+        replayed = ReplayedEpisode(*episode.key)
+        try:
+            return self._performed(replayed, episode)
+        except (MalformedError, JudgeError) as error:
+            return replace(replayed, problem=str(error))
+
+    @abstractmethod
+    def _performed(self, replayed: ReplayedEpisode, episode: _Episode) -> ReplayedEpisode: ...
+
+    def _case(self, episode: _Episode) -> tuple[Task, TestCase]:
         task_id, _, number = episode.key
         if task_id not in self.suite:
             raise SuiteError(f"the suite has no task {task_id}")
@@ -155,22 +170,14 @@ class _Replayer:
 
 
 @dataclass(frozen=True, slots=True)
-class _ToolReplayer(_Replayer):
+class _ToolReplayer(_Replayer[ToolEpisode]):
     """Repeats the calls of a run's episodes."""
 
     sandbox: Sandbox | None = None
     tools: ToolSet | None = None
     calculator: SharedCalculator | None = None
 
-    def replay(self, episode: ToolEpisode) -> ReplayedEpisode:
-        """Repeats the calls of an episode; anything that prevents it is returned as its problem."""
-        replayed = ReplayedEpisode(*episode.key)
-        try:
-            return self._done(replayed, episode)
-        except (MalformedError, JudgeError) as error:
-            return replace(replayed, problem=str(error))
-
-    def _done(self, replayed: ReplayedEpisode, episode: ToolEpisode) -> ReplayedEpisode:
+    def _performed(self, replayed: ReplayedEpisode, episode: ToolEpisode) -> ReplayedEpisode:
         assert self.sandbox is not None
         assert self.tools is not None
         assert self.calculator is not None
@@ -368,16 +375,8 @@ def _text_of(line: ToolCallLine) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _DesktopReplayer(_Replayer):
+class _DesktopReplayer(_Replayer[Episode]):
     """Performs episodes on desktops of a run again."""
-
-    def replay(self, episode: Episode) -> ReplayedEpisode:
-        """Performs an episode again; anything that prevents it is returned as its problem."""
-        replayed = ReplayedEpisode(*episode.key)
-        try:
-            return self._performed(replayed, episode)
-        except (MalformedError, JudgeError) as error:
-            return replace(replayed, problem=str(error))
 
     def _performed(self, replayed: ReplayedEpisode, episode: Episode) -> ReplayedEpisode:
         if episode.end is None:

@@ -21,8 +21,7 @@ from judge.compare.registry import check_options
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.workbook.address import Window, cell_name
-from judge.workbook.cell import Cell, CellRange
-from judge.workbook.facts.render import json_value
+from judge.workbook.cell import Cell, CellRange, json_value
 from judge.workbook.reader import Workbook, open_workbook
 
 _FEW_CELLS = 12

@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from judge.core.replies.relaxed import object_in
 from judge.errors import InferenceError, UsageError
 from judge.files.documents import MalformedError, as_csv_text, of_csv_text, parse_json, utc_now
 from judge.grading.store import RunDirectory
@@ -598,9 +599,8 @@ def _request(post: TriagedPost, choice: ModelChoice) -> ChatRequest:
 
 def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Judgement] | None:
     """The judgements in a reply; None if it does not answer every question. Pure."""
-    start, end = text.find("{"), text.rfind("}")
     try:
-        document = json.loads(text[start : end + 1])
+        document = object_in(text)
         return {
             name: Judgement(
                 Answer(str(document[name]["answer"]).strip().lower()),

@@ -17,8 +17,7 @@ from judge.authoring.kinds import (
     refuse_others,
     task_of,
 )
-from judge.compare.values.checker import VARIABLES
-from judge.compare.values.rules import AnswerType, Match
+from judge.compare.values.rules import VARIABLES, AnswerType, Match
 from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import UsageError

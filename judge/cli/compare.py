@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from judge.core.records.cases import DifferenceRecord
 
 
-_COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
 

@@ -43,7 +43,7 @@ from judge.cli.options import (
 from judge.cli.output import print_table, table
 from judge.compare.checklists.items import NAME as CHECKLIST
 from judge.compare.checklists.items import read_items
-from judge.console import make_console
+from judge.console import clipped, make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.files.documents import dump_json, read_text
@@ -82,7 +82,7 @@ def list_(suite: str | None, as_json: bool) -> None:
             task.kind.split("-")[0].lower(),
             str(len(task.cases)),
             task.details.get("answer_position", ""),
-            text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…",
+            clipped(text, _MAX_CELL_CHARS),
         )
     print_table(shown)
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")

@@ -82,14 +82,13 @@ def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimat
     return Estimate(share, low, high, n, "wilson")
 
 
-def cohens_kappa(pairs: Sequence[tuple[bool, bool]], *, confidence: float = CONFIDENCE) -> Estimate:
+def cohens_kappa(pairs: Sequence[tuple[bool, bool]]) -> Estimate:
     """Computes Cohen's kappa of two raters, with an interval from its large-sample standard error.
 
     Source: J. Cohen, Educational and Psychological Measurement 20 (1960), 37-46.
 
     Args:
         pairs: the ratings of both raters for each item.
-        confidence: the confidence of the interval.
 
     Returns:
         An estimate without a value if there are no items, or if both raters give every item the
@@ -106,7 +105,7 @@ def cohens_kappa(pairs: Sequence[tuple[bool, bool]], *, confidence: float = CONF
         return Estimate(None, None, None, n, "")
     kappa = (observed - by_chance) / (1 - by_chance)
     error = math.sqrt(observed * (1 - observed) / n) / (1 - by_chance)
-    reach = _quantile(confidence) * error
+    reach = _quantile(CONFIDENCE) * error
     return Estimate(kappa, max(-1.0, kappa - reach), min(1.0, kappa + reach), n, "large sample")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
+from judge.console import clipped
 from judge.desktop.contract import Element, Observation
 from judge.desktop.driver.nodes import unused_cells
 
@@ -197,7 +198,7 @@ def _line(element: Element) -> str:
 
 def _shown(text: str) -> str:
     """Escapes text for use within a line."""
-    shown = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
+    shown = clipped(text, _MAX_CHARS)
     return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
 
 

@@ -92,15 +92,13 @@ def read_text(path: Path, error: type[JudgeError], *, max_bytes: int = MAX_FILE_
         raise error(f"{path}: {problem}", hint="Save the file as UTF-8.") from problem
 
 
-def read_json(
-    path: Path, error: type[JudgeError], *, max_bytes: int = MAX_DOCUMENT_BYTES
-) -> Any | None:
+def read_json(path: Path, error: type[JudgeError]) -> Any | None:
     """Reads the JSON document of a regular file; None if nothing has that name.
 
     Raises:
         JudgeError: :func:`read_regular` fails, or the file is not JSON; of the class ``error``.
     """
-    data = read_regular(path, error, max_bytes=max_bytes)
+    data = read_regular(path, error, max_bytes=MAX_DOCUMENT_BYTES)
     if data is None:
         return None
     try:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.console import visible
+from judge.console import clipped, visible
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseRun
 from judge.core.replies.extract import bounded_reply
@@ -204,7 +204,10 @@ def _how_it_ended(result: RunResult) -> tuple[Verdict, str] | None:
             return Verdict.RE, error or f"exit code {result.exit_code}"
 
 
-def last_error_line(stderr: bytes, max_length: int = 300) -> str:
+_ERROR_LINE_CHARS = 300
+
+
+def last_error_line(stderr: bytes) -> str:
     """Returns the exception line at the end of a traceback; empty if there is no traceback."""
     text = stderr.decode("utf-8", "replace")
     start = text.rfind("Traceback (most recent call last)")
@@ -212,7 +215,7 @@ def last_error_line(stderr: bytes, max_length: int = 300) -> str:
     for line in lines[1:] if start >= 0 else reversed(lines):
         # The first line that is not indented ends the stack and names the exception.
         if line and not line[0].isspace():
-            return line if len(line) <= max_length else line[: max_length - 1] + "…"
+            return clipped(line, _ERROR_LINE_CHARS)
     return ""
 
 

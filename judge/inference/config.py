@@ -389,20 +389,19 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
     return setting
 
 
-def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
+def load_typed_setting(mode: str) -> TypedSetting:
     """Reads the setting of a mode for tasks that ask for a typed answer.
 
     For these tasks, the mode ``text`` is the same as ``single``.
 
     Args:
         mode: one of :data:`judge.inference.choices.MODES`.
-        path: a settings.yaml to use instead of the judge's own.
 
     Raises:
         InferenceError: the file is broken or lacks the setting.
     """
     name = "typed/multi" if mode == "multi" else "typed/single"
-    path = path or inference_folder() / "settings.yaml"
+    path = inference_folder() / "settings.yaml"
     entry = setting_entry(path, name, TypedSetting)
     for field_name in ("end_words", "picture_types"):
         words = entry[field_name]

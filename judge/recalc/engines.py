@@ -55,9 +55,6 @@ class VersionBook:
 INSTALL_COMMAND = "judge sandbox build"
 """The command that installs the engines in the sandbox."""
 
-ENGINE_MEMORY_BYTES = 2 * 1024**3
-
-
 DESCRIBE_TIMEOUT_S = 10.0
 """Processor seconds to report a version, which includes the start of soffice (about 0.3 s)."""
 
@@ -69,7 +66,6 @@ class ServiceEngine:
         name: one of :data:`judge.recalc.names.ENGINE_NAMES`.
         pool: channels to the service; shared with other engines of the same program, so the caller
             that made it closes it.
-        memory_bytes: how much memory one calculation may take, if the service can enforce it.
         root: digest of the root that holds the engine.
         book: where the engine's version is recorded per root; if None, the engine is queried.
     """
@@ -79,13 +75,11 @@ class ServiceEngine:
         name: str,
         pool: ServicePool,
         *,
-        memory_bytes: int = ENGINE_MEMORY_BYTES,
         root: str | None = None,
         book: VersionBook | None = None,
     ) -> None:
         self._name = name
         self.pool = pool
-        self._memory_bytes = memory_bytes
         self._root = root
         self._book = book
         self._version: str | None = None
@@ -135,7 +129,7 @@ class ServiceEngine:
     ) -> EngineResult:
         """Calculates a workbook; see :class:`judge.recalc.contract.Engine`."""
         stop_s = _stopped_at_s(timeout_s)
-        request = compute_request(self._name, ranges, dialect, stop_s, self._memory_bytes)
+        request = compute_request(self._name, ranges, dialect, stop_s)
         answer = self.pool.ask(request, workbook, stop_s)
         return _in_time(answer, ranges, self._name, timeout_s)
 
@@ -154,7 +148,7 @@ class ServiceEngine:
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
         """Calculates with two engines; see :class:`judge.recalc.contract.TeamedEngine`."""
         stop_s = _stopped_at_s(timeout_s)
-        request = compute_request(self._name, ranges, dialect, stop_s, self._memory_bytes)
+        request = compute_request(self._name, ranges, dialect, stop_s)
         request["then"] = second.name
         answer = self.pool.ask(request, workbook, 2 * stop_s)
         first = _in_time(answer, ranges, self._name, timeout_s)
@@ -172,7 +166,7 @@ class ServiceEngine:
             UnreadableFileError: the workbook cannot be printed.
             RecalcError: the service cannot be started, or does not answer.
         """
-        request = compute_request(self._name, (), PLAIN, timeout_s, self._memory_bytes)
+        request = compute_request(self._name, (), PLAIN, timeout_s)
         answer = self.pool.ask({**request, "print": number}, workbook, timeout_s)
         if "error" in answer:
             raise UnreadableFileError(f"{self._name}: {answer['error']}")
@@ -187,7 +181,7 @@ class ServiceEngine:
             UnreadableFileError: the file cannot be read.
             RecalcError: the service cannot be started, or does not answer.
         """
-        request = compute_request(reader, (), PLAIN, timeout_s, self._memory_bytes)
+        request = compute_request(reader, (), PLAIN, timeout_s)
         answer = self.pool.ask({**request, **options, "op": "read"}, data, timeout_s)
         if "error" in answer:
             raise UnreadableFileError(str(answer["error"]))

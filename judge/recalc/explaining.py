@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 from judge.workbook.address import cell_name
-from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.cell import CellRef, CellValue, ErrorValue, json_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +73,12 @@ def address(cell: CellRef) -> str:
     return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"
 
 
-def plain_value(value: CellValue) -> object:
-    """Converts a value for JSON: dates and times to ISO strings, errors, durations to objects."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, ErrorValue):
-        return {"error": value.code}
-    if isinstance(value, dt.timedelta):
-        return {"days": value.total_seconds() / 86_400}
-    return {"date": value.isoformat()}
-
-
 def explanation_as_json(explanation: Explanation) -> ExplanationJson:
     """Converts an explanation to plain data for JSON."""
     return {
         "cell": address(explanation.cell),
         "formula": explanation.formula,
-        "value": plain_value(explanation.value),
+        "value": json_value(explanation.value),
         "believed": list(explanation.believed),
         "why": explanation.why,
         "engines": [
@@ -105,7 +94,7 @@ def _engine_as_json(name: str, answer: EngineAnswer, *, believed: bool) -> Engin
     if answer.why_not:
         entry["why_not"] = answer.why_not
     else:
-        entry["value"] = plain_value(answer.value)
+        entry["value"] = json_value(answer.value)
     return entry
 
 

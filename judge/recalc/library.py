@@ -15,12 +15,12 @@ from judge.files.documents import MalformedError, as_object, dump_json, parse_js
 from judge.files.documents import written as written_text
 from judge.files.forms import checked
 from judge.files.writing import naming_what_is_written, write_whole
-from judge.recalc.explaining import Explanation, address, explanation_as_json, plain_value
+from judge.recalc.explaining import Explanation, address, explanation_as_json
 from judge.recalc.policy import DEFAULT_TIMEOUT_S
 from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
-from judge.workbook.cell import CellRange, CellRef, ComputedValues
+from judge.workbook.cell import CellRange, CellRef, ComputedValues, json_value
 from judge.workbook.position import SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -151,7 +151,7 @@ def recalculation_as_json(result: Recalculation) -> RecalculationJson:
     missing = sorted(computed.not_calculated.items())
     return {
         "values": {
-            address(ref): plain_value(value) for ref, value in sorted(computed.values.items())
+            address(ref): json_value(value) for ref, value in sorted(computed.values.items())
         },
         "not_calculated": {address(ref): why for ref, why in missing},
         "engines": list(computed.engines),

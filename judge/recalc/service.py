@@ -169,12 +169,14 @@ def _as_ours(error: Exception) -> RecalcError:
     return CrashedError(f"the calculation service sent an invalid answer: {error}")
 
 
+_MEMORY_BYTES = 2 * 1024**3  # of one calculation, if the service can enforce it
+
+
 def compute_request(
     engine: str,
     ranges: Sequence[CellRange],
     dialect: Dialect,
     timeout_s: float,
-    memory_bytes: int,
 ) -> dict[str, Any]:
     """The header of a request to compute a workbook."""
     return {
@@ -187,7 +189,7 @@ def compute_request(
         "names": dict(dialect.names),
         "date_1904": dialect.date_1904,
         "timeout_s": timeout_s,
-        "memory_bytes": memory_bytes,
+        "memory_bytes": _MEMORY_BYTES,
     }
 
 

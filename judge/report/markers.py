@@ -26,6 +26,7 @@ from judge.compare.checklists.workspace import (
     files_of,
 )
 from judge.core.limits import Limits
+from judge.core.replies.relaxed import object_in
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.errors import InferenceError, JudgeError
 from judge.files.documents import MalformedError, utc_now
@@ -146,9 +147,8 @@ def normalised(value: object, fields: Mapping[str, Any]) -> float | None:
 
 def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None:
     """The score and the reason of a reply; None if it has no score on the scale."""
-    start, end = text.find("{"), text.rfind("}")
     try:
-        document = json.loads(text[start : end + 1])
+        document = object_in(text)
         score = normalised(document["score"], fields)
         why = " ".join(str(document.get("why") or "").split())[:500]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

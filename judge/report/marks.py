@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge.compare.checklists.items import RUBRIC
 from judge.core.records.cases import ItemRecord
 from judge.core.task import Task
 from judge.errors import UsageError
@@ -19,7 +20,6 @@ from judge.files.documents import dump_json, read_json
 from judge.files.writing import naming_what_is_written, write_new
 from judge.grading.marks import ItemKey, MarkedPoints, MarkRecord
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.suites.checklists import RUBRIC
 
 
 @dataclass(frozen=True, slots=True)

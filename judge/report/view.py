@@ -149,14 +149,11 @@ class KeptRuns:
     """Runs that were loaded, and their reports; the latest are kept until they change.
 
     Safe to use from several threads; a report that several of them request is made only once.
-
-    Args:
-        kept: how many runs with their reports are kept.
     """
 
-    def __init__(self, kept: int = _MAX_LOADED_RUNS) -> None:
-        self._loaded: _Kept[LoadedRun] = _Kept(kept)
-        self._opened: _Kept[OpenRun] = _Kept(kept)
+    def __init__(self) -> None:
+        self._loaded: _Kept[LoadedRun] = _Kept(_MAX_LOADED_RUNS)
+        self._opened: _Kept[OpenRun] = _Kept(_MAX_LOADED_RUNS)
 
     def load(self, path: Path, dataset: str | Path | None = None) -> LoadedRun:
         """The records of a run.

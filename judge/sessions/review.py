@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,21 +38,20 @@ from judge.sessions.corrections import (
 )
 from judge.suites import Suite
 from judge.suites.corrections import (
-    Correction,
-    CorrectionFaultError,
-    correction_of,
     load_corrections,
     write_corrections,
 )
 from judge.suspects.decisions import (
     Decision,
     Finding,
+    MergedCorrections,
     ReviewedSuspect,
     SuspectStatus,
     Suspicions,
     decisions_path,
     files_of,
     fit_to_suite,
+    merge_decisions,
     read_decisions,
 )
 from judge.suspects.material import Output
@@ -162,115 +161,6 @@ def _cells_shown(cell: str) -> Iterator[tuple[int, int]]:
 
 def _size(window: Window) -> int:
     return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
-
-
-_Key = tuple[str, int | None, str]
-
-
-@dataclass(frozen=True, slots=True)
-class MergedCorrections:
-    """The corrections that follow from all decisions.
-
-    Attributes:
-        corrections: the corrections without a conflict, in the order of the suspects.
-        conflicts: a line for each correction that is left out.
-    """
-
-    corrections: tuple[Correction, ...]
-    conflicts: tuple[str, ...]
-
-
-def merge_decisions(suspicions: Suspicions, suite_format: str) -> MergedCorrections:
-    """Merges the corrections of all faults that no reviewer disputes.
-
-    Decisions about several suspects of a gold, or by several reviewers, may all correct cells of
-    it: these corrections are combined. If two of them give different values for a cell, the gold is
-    not corrected.
-
-    Args:
-        suspicions: the suspects with the decisions about them.
-        suite_format: the format of the suite.
-    """
-    corrections: dict[_Key, Correction] = {}
-    conflicts: dict[_Key, str] = {}
-    broken: list[str] = []
-    for reviewed in suspicions.reviewed:
-        if reviewed.status is SuspectStatus.DISPUTED:
-            task, case, sign = reviewed.suspect.key
-            named = f"task {task}" + ("" if case is None else f", case {case}")
-            broken.append(f"{named}: reviewers contradict each other on {sign}")
-        if reviewed.status is not SuspectStatus.FAULT:
-            continue
-        for correction in _corrections(reviewed.decisions, suite_format, broken):
-            key = (correction.task, correction.case, correction.field)
-            earlier = corrections.get(key)
-            merged = correction if earlier is None else _merge(earlier, correction)
-            if merged is None:
-                conflicts[key] = (
-                    f"{_named(correction)}: two decisions give different {_noun(correction)}"
-                )
-            else:
-                corrections[key] = merged
-    for task, case, field in list(corrections):
-        excluded = (task, case, "exclude") in corrections
-        if field == "gold" and (excluded or (task, None, "exclude") in corrections):
-            correction = corrections[task, case, field]
-            conflicts[task, case, field] = (
-                f"{_named(correction)}: it is both corrected and left out"
-            )
-    undisputed = tuple(
-        correction for key, correction in corrections.items() if key not in conflicts
-    )
-    return MergedCorrections(undisputed, (*broken, *conflicts.values()))
-
-
-def _corrections(
-    decisions: Sequence[Decision], suite_format: str, broken: list[str]
-) -> Iterator[Correction]:
-    for decision in decisions:
-        if decision.finding is not Finding.FAULT:
-            continue
-        for entry in decision.corrections:
-            try:
-                yield correction_of(suite_format, entry)
-            except CorrectionFaultError as fault:
-                broken.append(f"task {decision.key[0]}, decision of {decision.by}: {fault}")
-
-
-def _merge(first: Correction, second: Correction) -> Correction | None:
-    """Merges two corrections; None if they contradict each other."""
-    if first.field == "gold":
-        cells = {cell.ref: cell for cell in first.cells}
-        for cell in second.cells:
-            if cells.setdefault(cell.ref, cell) != cell:
-                return None
-        if first.gold_sha256 != second.gold_sha256:
-            return None
-        first = replace(first, cells=tuple(cells.values()))
-    elif first.field != "exclude" and first.now != second.now:
-        return None
-    return replace(
-        first,
-        by=", ".join(dict.fromkeys([*first.by.split(", "), second.by])),
-        at=max(first.at, second.at),
-        reason=_both(first.reason, second.reason),
-        evidence=_both(first.evidence, second.evidence),
-        source=_both(first.source, second.source),
-    )
-
-
-def _both(first: str, second: str) -> str:
-    return first if second in first else f"{first} / {second}"
-
-
-def _named(correction: Correction) -> str:
-    return f"task {correction.task}" + (
-        "" if correction.case is None else f", case {correction.case}"
-    )
-
-
-def _noun(correction: Correction) -> str:
-    return "values of a cell" if correction.field == "gold" else f"values of {correction.field}"
 
 
 Outputs = Mapping[tuple[str, int], Sequence[Output]]

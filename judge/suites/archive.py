@@ -29,9 +29,6 @@ class ZipRefusedError(Exception):
     """Unpacking the archive would be slow, take too much space, or write outside its folder."""
 
 
-ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
-"""Suffixes of the archives that can be read."""
-
 MAX_UNPACKED_BYTES = 8 * 1024**3
 """Largest unpacked size of an archive (the largest published suite takes 0.2 GB)."""
 

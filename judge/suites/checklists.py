@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.checklists.items import RUBRIC
 from judge.compare.published.skillsbench.items import OUTPUTS, TESTS
 from judge.compare.registry import check_options
 from judge.compare.rules.options import NAME as RULES
@@ -181,9 +182,6 @@ def _entries_of(folder: Path) -> list[Path]:
     except OSError as error:
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
 
-
-RUBRIC = "rubric"
-"""Name of the task detail with the rubric's hash, which identifies it in published scores."""
 
 ANSWER_CONTENTS = "leaves"
 """Name of the task detail that describes the files in the folder of an answer."""

@@ -38,6 +38,9 @@ MIN_BYTES = 64 * 1024
 
 PATIENCE_S = 120.0
 
+_SILENT_S = 30.0
+"""How long a server may be silent."""
+
 _LOOK_S = 1.0
 """Seconds between two checks of how fast a server sends."""
 
@@ -106,7 +109,6 @@ def fetch_suite(
     archive: Path | None = None,
     urls: Sequence[str] = (),
     again: bool = False,
-    timeout_s: float = 30.0,
     on_progress: OnProgress = lambda _done, _size: None,
 ) -> Fetched:
     """Fetches a suite into the cache folder, so that it can be loaded by its name.
@@ -119,7 +121,6 @@ def fetch_suite(
         archive: the archive, fetched by hand; nothing is downloaded.
         urls: addresses instead of the published ones, such as a mirror.
         again: fetch the suite even if it already exists, and replace it.
-        timeout_s: how long a server may be silent.
         on_progress: called with the progress of the download.
 
     Raises:
@@ -138,7 +139,7 @@ def fetch_suite(
             hint="name another cache folder with JUDGE_CACHE",
         ) from error
     try:
-        return _fetch(source, target, downloads, archive, urls, timeout_s, on_progress)
+        return _fetch(source, target, downloads, archive, urls, on_progress)
     except OSError as error:
         raise SuiteError(
             f"{error.filename or downloads} cannot be written: {error.strerror or error}",
@@ -152,7 +153,6 @@ def _fetch(
     downloads: Path,
     archive: Path | None,
     urls: Sequence[str],
-    timeout_s: float,
     on_progress: OnProgress,
 ) -> Fetched:
     with _only_one(downloads / f"{source.name}.lock", source):
@@ -160,7 +160,7 @@ def _fetch(
             fetched, sha256 = archive, _sha256(archive)
         else:
             fetched = downloads / f"{source.archive}.part"
-            _download(source, urls or source.urls, fetched, timeout_s, on_progress)
+            _download(source, urls or source.urls, fetched, on_progress)
             sha256 = _sha256(fetched)
         try:
             checked = _check(source, fetched, sha256, downloads / _CHECKSUMS)
@@ -189,7 +189,6 @@ def _download(
     source: PublishedSuite,
     urls: Sequence[str],
     part: Path,
-    timeout_s: float,
     on_progress: OnProgress,
 ) -> None:
     """Tries the addresses in order."""
@@ -198,7 +197,7 @@ def _download(
         if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
             raise UsageError(f"{url} is not an http or https address")
         try:
-            _download_from(url, part, timeout_s, source.size_bytes, on_progress)
+            _download_from(url, part, source.size_bytes, on_progress)
         except _TooMuchError as problem:
             _forget(part)
             problems.append(f"{url}: {problem}")
@@ -223,14 +222,13 @@ def _download(
 
 
 def _download_from(
-    url: str, part: Path, timeout_s: float, expected_bytes: int | None, on_progress: OnProgress
+    url: str, part: Path, expected_bytes: int | None, on_progress: OnProgress
 ) -> None:
     """Downloads one address into a file, continuing what already exists of the same content.
 
     Args:
         url: the address.
         part: the file.
-        timeout_s: how long the server may be silent.
         expected_bytes: size of the archive, if it is known; a larger download is refused.
         on_progress: called with the progress of the download.
 
@@ -244,7 +242,7 @@ def _download_from(
     if received_bytes:
         request.add_header("Range", f"bytes={received_bytes}-")
         request.add_header("If-Range", tag)
-    with _Pace() as pace, _opened(request, part, timeout_s, pace) as response:
+    with _Pace() as pace, _opened(request, part, pace) as response:
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             received_bytes = 0
         elif not _continues(response, received_bytes):
@@ -275,9 +273,7 @@ def _download_from(
         raise _AddressError(f"cut off after {received_bytes} of {size} bytes")
 
 
-def _opened(
-    request: urllib.request.Request, part: Path, timeout_s: float, pace: _Pace
-) -> HTTPResponse:
+def _opened(request: urllib.request.Request, part: Path, pace: _Pace) -> HTTPResponse:
     """The response to a request, with its headers read.
 
     Raises:
@@ -286,7 +282,7 @@ def _opened(
     try:
         response: HTTPResponse = urllib.request.build_opener(
             _Redirects, _Http(pace), _Https(pace)
-        ).open(request, timeout=timeout_s)
+        ).open(request, timeout=_SILENT_S)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:

@@ -1,4 +1,4 @@
-"""People's decisions about suspects, the resulting status, and the cases that are set aside.
+"""People's decisions about suspects, what follows from them, and the cases that are set aside.
 
 Decisions are in an append-only log next to ``suspects.json``. Each line is one decision of one
 reviewer about one suspect. Each reviewer's last decision counts; the earlier ones are kept. A
@@ -22,6 +22,7 @@ from judge.files.json_lines import read_json_lines
 from judge.grading.keys import FileDigests
 from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
+from judge.suites.corrections import Correction, CorrectionFaultError, correction_of
 from judge.suites.suite import shown_source
 from judge.suspects.model import (
     About,
@@ -406,6 +407,113 @@ def _same_files(audit: Audit, suite: Suite) -> set[tuple[str, int]]:
 
 
 # -- stored with a run ----------------------------------------------------------------------------
+
+
+_Key = tuple[str, int | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MergedCorrections:
+    """The corrections that follow from all decisions.
+
+    Attributes:
+        corrections: the corrections without a conflict, in the order of the suspects.
+        conflicts: a line for each correction that is left out.
+    """
+
+    corrections: tuple[Correction, ...]
+    conflicts: tuple[str, ...]
+
+
+def merge_decisions(suspicions: Suspicions, suite_format: str) -> MergedCorrections:
+    """Merges the corrections of all faults that no reviewer disputes.
+
+    Decisions about several suspects of a gold, or by several reviewers, may all correct cells of
+    it: these corrections are combined. If two of them give different values for a cell, the gold is
+    not corrected.
+
+    Args:
+        suspicions: the suspects with the decisions about them.
+        suite_format: the format of the suite.
+    """
+    corrections: dict[_Key, Correction] = {}
+    conflicts: dict[_Key, str] = {}
+    broken: list[str] = []
+    for reviewed in suspicions.reviewed:
+        if reviewed.status is SuspectStatus.DISPUTED:
+            task, case, sign = reviewed.suspect.key
+            named = f"task {task}" + ("" if case is None else f", case {case}")
+            broken.append(f"{named}: reviewers contradict each other on {sign}")
+        if reviewed.status is not SuspectStatus.FAULT:
+            continue
+        for correction in _corrections(reviewed.decisions, suite_format, broken):
+            key = (correction.task, correction.case, correction.field)
+            earlier = corrections.get(key)
+            merged = correction if earlier is None else _merge(earlier, correction)
+            if merged is None:
+                conflicts[key] = (
+                    f"{_named(correction)}: two decisions give different {_noun(correction)}"
+                )
+            else:
+                corrections[key] = merged
+    for task, case, name in list(corrections):
+        excluded = (task, case, "exclude") in corrections
+        if name == "gold" and (excluded or (task, None, "exclude") in corrections):
+            correction = corrections[task, case, name]
+            conflicts[task, case, name] = f"{_named(correction)}: it is both corrected and left out"
+    undisputed = tuple(
+        correction for key, correction in corrections.items() if key not in conflicts
+    )
+    return MergedCorrections(undisputed, (*broken, *conflicts.values()))
+
+
+def _corrections(
+    decisions: Sequence[Decision], suite_format: str, broken: list[str]
+) -> Iterator[Correction]:
+    for decision in decisions:
+        if decision.finding is not Finding.FAULT:
+            continue
+        for entry in decision.corrections:
+            try:
+                yield correction_of(suite_format, entry)
+            except CorrectionFaultError as fault:
+                broken.append(f"task {decision.key[0]}, decision of {decision.by}: {fault}")
+
+
+def _merge(first: Correction, second: Correction) -> Correction | None:
+    """Merges two corrections; None if they contradict each other."""
+    if first.field == "gold":
+        cells = {cell.ref: cell for cell in first.cells}
+        for cell in second.cells:
+            if cells.setdefault(cell.ref, cell) != cell:
+                return None
+        if first.gold_sha256 != second.gold_sha256:
+            return None
+        first = replace(first, cells=tuple(cells.values()))
+    elif first.field != "exclude" and first.now != second.now:
+        return None
+    return replace(
+        first,
+        by=", ".join(dict.fromkeys([*first.by.split(", "), second.by])),
+        at=max(first.at, second.at),
+        reason=_both(first.reason, second.reason),
+        evidence=_both(first.evidence, second.evidence),
+        source=_both(first.source, second.source),
+    )
+
+
+def _both(first: str, second: str) -> str:
+    return first if second in first else f"{first} / {second}"
+
+
+def _named(correction: Correction) -> str:
+    return f"task {correction.task}" + (
+        "" if correction.case is None else f", case {correction.case}"
+    )
+
+
+def _noun(correction: Correction) -> str:
+    return "values of a cell" if correction.field == "gold" else f"values of {correction.field}"
 
 
 def keep_suspicions(store: RunDirectory, suspicions: Suspicions) -> None:

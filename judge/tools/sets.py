@@ -7,7 +7,6 @@ its tools once, when a run is planned, so that every request of the run offers t
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +49,6 @@ from judge.tools.servers import BuiltServer, find_server
 
 NATIVE = "native"
 _MCP = "mcp:"
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SERVER_ENVIRONMENT = {
     "PYTHONPATH": f"{SERVER}/site",
     "PYTHONUNBUFFERED": "1",

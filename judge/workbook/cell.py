@@ -26,6 +26,17 @@ CellValue = (
 """A value that a cell can hold, in the types that openpyxl uses (except for errors)."""
 
 
+def json_value(value: CellValue) -> object:
+    """Converts a value for JSON: dates and times to ISO text, errors and durations to objects."""
+    if isinstance(value, ErrorValue):
+        return {"error": value.code}
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return {"date": value.isoformat()}
+    if isinstance(value, dt.timedelta):
+        return {"days": value.total_seconds() / 86_400}
+    return value
+
+
 STYLE_ATTRIBUTES: tuple[str, ...] = (
     "fill",
     "font_color",

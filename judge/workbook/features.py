@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judge.console import clipped
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window, folded, parse_window
 from judge.workbook.package import Package
@@ -127,7 +128,7 @@ class Features:
 def shortened(text: str) -> str:
     """Shortens text to one line that can be shown."""
     line = " ".join(text.split())
-    return line if len(line) <= _MAX_LABEL_CHARS else line[: _MAX_LABEL_CHARS - 1] + "…"
+    return clipped(line, _MAX_LABEL_CHARS)
 
 
 def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) -> Features:

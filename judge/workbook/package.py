@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from judge.console import clipped
 from judge.errors import WorkbookError
 from judge.workbook.address import folded
 from judge.workbook.budget import DEFAULT_LIMITS, Budget, ReadLimits
@@ -403,7 +404,7 @@ def _start_of(data: bytes, entry: Entry) -> int:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 80 else name[:79] + "…"
+    return clipped(name, 80)
 
 
 _CHUNK_BYTES = 1 << 16

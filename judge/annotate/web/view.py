@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.annotate.edits import Formula, content_text
+from judge.console import clipped
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook
@@ -93,9 +94,7 @@ def rule_lines(workbook: Workbook, sheet: str) -> list[str]:
 def _rule_line(rule: ConditionalRule, look: ConditionalStyle) -> str:
     where = ", ".join(map(str, rule.windows[:3])) + (" …" if len(rule.windows) > 3 else "")
     terms = [value for name, value in rule.terms if name in {"operator", "text", "rank"}]
-    condition = " ".join([rule.kind, *terms, *rule.formulas])
-    if len(condition) > _MAX_CONDITION_CHARS:
-        condition = condition[: _MAX_CONDITION_CHARS - 1] + "…"
+    condition = clipped(" ".join([rule.kind, *terms, *rule.formulas]), _MAX_CONDITION_CHARS)
     paints = [str(look.fill)] if look.fill is not None else []
     paints += [f"text #{look.font_color}"] if look.font_color else []
     paints += ["bold"] if look.bold else []

@@ -24,8 +24,7 @@ from judge.core.records.cases import AboutRecord
 from judge.errors import UsageError
 from judge.files.documents import written
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
-from judge.workbook.cell import CellValue
-from judge.workbook.facts.render import json_value
+from judge.workbook.cell import CellValue, json_value
 
 NAME = "boards"
 """Name of the checker."""

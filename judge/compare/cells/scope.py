@@ -18,6 +18,7 @@ from judge.compare.cells.requested_formula import (
     words_for_formula,
 )
 from judge.compare.cells.sides import ScopeSources
+from judge.console import clipped
 from judge.core.records.cases import FormulaAskedRecord, KeptRecord
 from judge.errors import WorkbookError
 from judge.formulas.shift import formula_shape
@@ -313,9 +314,7 @@ def _formula_loss(
     formula: str, sheet: str, keys: Sequence[int], total: int, *, constants: bool
 ) -> Loss:
     problem = "formulas are constants" if constants else "formulas are gone"
-    shown = (
-        formula if len(formula) <= _MAX_FORMULA_CHARS else formula[: _MAX_FORMULA_CHARS - 1] + "…"
-    )
+    shown = clipped(formula, _MAX_FORMULA_CHARS)
     return Loss(
         kind=FORMULA,
         label=f"{problem}, such as {shown}",

@@ -45,8 +45,7 @@ from judge.formulas.lexer import Kind, outside_text, tokens
 from judge.formulas.references import read_formula
 from judge.formulas.shift import with_sheet_renamed
 from judge.workbook.address import Window, cell_key, cell_name
-from judge.workbook.cell import Cell, CellRange, CellValue, ErrorValue
-from judge.workbook.facts.render import json_value
+from judge.workbook.cell import Cell, CellRange, CellValue, ErrorValue, json_value
 from judge.workbook.reader import open_workbook
 from judge.workbook.styles.style_sheet import canonical_number_format
 

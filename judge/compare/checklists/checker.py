@@ -34,6 +34,7 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.compare.profiles import get_profile
+from judge.console import clipped
 from judge.core.finding import (
     DifferenceLocation,
     Finding,
@@ -248,7 +249,7 @@ def item_record(entry: JudgedItem, reading: Reading) -> ItemRecord:
 
 def shortened(text: str) -> str:
     """Returns a string cut to the length that a record allows."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return clipped(text, _LONGEST)
 
 
 def shown(value: object, depth: int = 0) -> object:

@@ -19,6 +19,9 @@ from judge.workbook.address import parse_area, parse_cell
 
 NAME = "checklist"
 
+RUBRIC = "rubric"
+"""Name of the task detail with the rubric's hash, which identifies it in published scores."""
+
 MAX_ITEMS = 2_000
 """Largest number of items in a task; the longest published list has 60."""
 

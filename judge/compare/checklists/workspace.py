@@ -133,8 +133,6 @@ class Workspace:
         before: path below the folder -> bytes of the file before the work.
         golds: name of a gold -> its bytes.
         compute: computes formulas.
-        main: path of the file for items without a ``file``; empty for the first workbook, or for
-            the first file if there is no workbook.
 
     Attributes:
         files: path below the answer's folder -> bytes.
@@ -153,7 +151,6 @@ class Workspace:
         before: Mapping[str, bytes] | None = None,
         golds: Mapping[str, bytes] | None = None,
         compute: Compute,
-        main: str = "",
     ) -> None:
         self.files = files_of(answer)
         self.before: Mapping[str, bytes] = before or {}
@@ -162,7 +159,6 @@ class Workspace:
         self.origin = answer.origin
         self.steps = Steps(MAX_STEPS_OF_A_CHECKLIST)
         self._typed = answer.text
-        self._main = main
         self._open: dict[str, OpenBook | WorkbookError] = {}
         self._made: dict[str, object] = {}
 
@@ -179,9 +175,10 @@ class Workspace:
 
     @property
     def main(self) -> str:
-        """Path of the file for items without a ``file``; empty if the answer has no file."""
-        if self._main:
-            return self._main
+        """Path of the file for items without a ``file``: the first workbook, else the first file.
+
+        Empty if the answer has no file.
+        """
         names = [name for name in self.files if name != REPLY]
         books = (name for name in names if name.lower().endswith(WORKBOOK_SUFFIXES))
         return next(books, next(iter(names), ""))
@@ -286,7 +283,7 @@ def files_of(answer: Answer) -> dict[str, bytes]:
 
 
 def answer_of_folder(files: Mapping[str, bytes], origin: Origin) -> Answer:
-    """Returns an answer that is a folder."""
+    """Returns an answer that is a folder of these files."""
     listed = tuple(AnswerFile(name, data) for name, data in sorted(files.items()))
     return Answer(origin, listed)
 

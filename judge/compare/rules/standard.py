@@ -55,8 +55,7 @@ from judge.core.finding import FoundDifference, Subject, about, differing_cell, 
 from judge.core.records.cases import AboutRecord, DifferingCellRecord, SheetRecord
 from judge.core.submission import Origin
 from judge.workbook.address import Window, cell_key, cell_name, parse_cell
-from judge.workbook.cell import CellValue
-from judge.workbook.facts.render import json_value
+from judge.workbook.cell import CellValue, json_value
 
 _MAX_AFTER = 2000
 """How many more cells are compared after the first one that differs."""

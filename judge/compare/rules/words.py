@@ -11,6 +11,7 @@ from typing import Any
 
 from judge.compare.rules.book import Rule
 from judge.compare.rules.methods import places_of
+from judge.console import clipped
 
 LONGEST = 600
 """Length limit of a sentence in characters; longer ones are cut and end with an ellipsis."""
@@ -130,7 +131,7 @@ def rule_in_words(rule: Rule) -> str:
         except (AttributeError, TypeError, ValueError, KeyError, IndexError):
             sentence = f"A rule of the type {rule.get('type')} whose options cannot be read"
     sentence = sentence[:1].upper() + sentence[1:] + "."
-    return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1] + "…"
+    return clipped(sentence, LONGEST)
 
 
 def property_in_words(name: object) -> str:
@@ -394,4 +395,4 @@ def _quoted(value: object) -> str:
 
 def _clip(value: object) -> str:
     text = str(value)
-    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"
+    return clipped(text, _MAX_QUOTE_CHARS)

@@ -21,6 +21,7 @@ from judge.compare.published.babelbench import named_verdict
 from judge.compare.values.agreement import AGREES, WRONG_VALUE, Agreement, compare_value
 from judge.compare.values.rules import (
     UNKNOWN,
+    VARIABLES,
     AnswerType,
     ExpressionError,
     Match,
@@ -85,9 +86,6 @@ def _digits(value: int) -> int:
 
 
 # -- the checker -----------------------------------------------------------------------------------
-
-VARIABLES = "variables"
-"""Option: name of a variable -> its rule, see :func:`judge.compare.values.rules.read_rules`."""
 
 FORM = "form"
 """Option: how a reply gives the values: ``json``, or ``named`` for ``@name[value]``."""

@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+VARIABLES = "variables"
+"""Option: name of a variable -> its rule, see :func:`read_rules`."""
+
 MAX_VARIABLES = 1_000  # of a task
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)

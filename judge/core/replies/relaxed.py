@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 MAX_DEPTH = 100
 """How deep objects and lists may be nested."""
@@ -162,6 +163,16 @@ def number_of(digits: str) -> float | None:
         return int(stated) if stated == stated.to_integral_value() else number
     except (ValueError, ArithmeticError):
         return None
+
+
+def object_in(reply: str) -> Any:
+    """The JSON object of a reply that was to hold nothing else: from the first brace to the last.
+
+    Raises:
+        ValueError: that is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(reply[reply.find("{") : reply.rfind("}") + 1])
 
 
 def read_literal(text: str, start: int = 0) -> tuple[object, int]:

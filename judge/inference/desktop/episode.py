@@ -119,7 +119,6 @@ class DesktopEnvironment(Environment):
         pictures: the store for the pictures of messages.
         threads: threads for blocking work.
         feedback: whether the model is shown the outcomes of its actions.
-        clock: returns the time in seconds.
     """
 
     out_of_rounds = "turns"
@@ -136,7 +135,6 @@ class DesktopEnvironment(Environment):
         pictures: PictureStore,
         threads: Executor,
         feedback: bool = True,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(conversation, mode.setting.rounds, threads)
         self._mode = mode
@@ -145,9 +143,8 @@ class DesktopEnvironment(Environment):
         self._writer = writer
         self._pictures = pictures
         self._gives_feedback = feedback
-        self._clock = clock
         self._window = Window(conversation.messages, first, mode.setting.history)
-        self._started = self._turn_started = clock()
+        self._started = self._turn_started = time.monotonic()
         self._feedback = ""
         self._sent: list[int] = []
         self._observation: Observation | None = None
@@ -156,11 +153,11 @@ class DesktopEnvironment(Environment):
     @property
     def seconds(self) -> float:
         """Seconds that the episode has taken so far."""
-        return self._clock() - self._started
+        return time.monotonic() - self._started
 
     async def show(self, number: int) -> tuple[Message, ...] | str:
         """Shows the desktop to the model; no turn begins after the time limit of the episode."""
-        self._turn_started = self._clock()
+        self._turn_started = time.monotonic()
         if self._turn_started - self._started > self._mode.setting.minutes * 60:
             return "time"
         observation = await self.blocking(partial(look, self._desktop, self._mode.setting.form))
@@ -195,7 +192,7 @@ class DesktopEnvironment(Environment):
             reply=reply.text,
             problem=parsed.problem,
             feedback=self._feedback,
-            seconds=self._clock() - self._turn_started,
+            seconds=time.monotonic() - self._turn_started,
         )
         signal = performed[-1][0].signal if performed else None
         return str(signal).lower() if signal in _ENDINGS else None

@@ -13,6 +13,7 @@ from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book
 from judge.compare.rules.objects import pivot_property, pivot_source
 from judge.compare.rules.words import property_in_words
+from judge.console import clipped
 from judge.workbook.address import column_letters, parse_window
 from judge.workbook.facts.pivots import Pivot, PivotData
 from judge.workbook.facts.sheets import (
@@ -90,7 +91,7 @@ def row(name: str, expected: object, actual: object, *, counts: bool = True) -> 
 
 def clip(text: str) -> str:
     """Text for a page, cut off if it is very long."""
-    return text if len(text) <= _MAX_TEXT_CHARS else text[: _MAX_TEXT_CHARS - 1] + "…"
+    return clipped(text, _MAX_TEXT_CHARS)
 
 
 _Object = TypeVar("_Object")

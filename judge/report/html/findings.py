@@ -21,6 +21,7 @@ from judge.compare.rules.book import Book, text_of, values_agree
 from judge.compare.rules.looks import WholeLooks, differing_formats
 from judge.compare.rules.standard import MISSING_SHEET
 from judge.compare.rules.words import properties_in_words
+from judge.console import clipped
 from judge.core.finding import Subject
 from judge.core.records.cases import (
     AboutRecord,
@@ -635,4 +636,4 @@ def _plain(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return None if value is None else clip(value)
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_VALUE_CHARS else text[: _MAX_VALUE_CHARS - 1] + "…"
+    return clipped(text, _MAX_VALUE_CHARS)

@@ -200,7 +200,6 @@ def render_report(
     data: ReportData,
     run: LoadedRun,
     *,
-    pages_bytes: int = PAGES_BYTES,
     shrink: Shrink | None = None,
     on_page: OnPage = lambda _done, _total: None,
 ) -> str:
@@ -209,13 +208,12 @@ def render_report(
     Args:
         data: the report; every number in the document comes from its JSON form.
         run: the run of the report, for code, conversations and workbooks.
-        pages_bytes: largest total size of all task pages.
         shrink: makes screenshots smaller if not all of them fit in full size.
         on_page: called with the number of task pages that are done and the number of all.
     """
     document = json_form(data)
     pages = TaskPages(run, document)
-    packed = pack_all(len(pages), pages.page, pages_bytes, on_page=on_page)
+    packed = pack_all(len(pages), pages.page, on_page=on_page)
     pictures = pages.pictures.within(PICTURES_BYTES, shrink)
     return _render(data, document, packed, None, pictures)
 

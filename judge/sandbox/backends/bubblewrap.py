@@ -57,7 +57,6 @@ _SERVICE_PROCESSES = 512  # enough for every engine, and an end to a fork bomb
 _SHARED_MEMORY_BYTES = 64 * MIB
 """Size of ``/dev/shm``, the same as Docker's default."""
 _FIRST_MAPPED = 0x6A00_0000  # a host assigns no ids as high as this
-_END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
 """The first kernel version that counts processes separately for each user namespace."""
 

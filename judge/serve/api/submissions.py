@@ -282,14 +282,23 @@ async def _form(
             raise Problem("invalid", f"{others[0]!r} belongs in the query, not in the form.")
         kind = kind_of_file(file.filename or "", file.content_type or "")
         with server.folder.receiving() as received:
-            while piece := await file.read(_PIECE_BYTES):
-                await run_in_threadpool(received.write, piece)
-                if received.size > LIMITS[kind]:
-                    raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
+            await receive_file(file, received, kind)
             return await run_in_threadpool(accept, received, kind)
     finally:
         with suppress(OSError):
             await form.close()
+
+
+async def receive_file(file: UploadFile, received: ReceivedBody, kind: str) -> None:
+    """Stores the file of a form.
+
+    Raises:
+        Problem: 413, it is larger than its kind may be.
+    """
+    while piece := await file.read(_PIECE_BYTES):
+        await run_in_threadpool(received.write, piece)
+        if received.size > LIMITS[kind]:
+            raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
 
 
 def kind_of_file(name: str, content_type: str) -> str:

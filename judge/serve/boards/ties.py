@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import NormalDist
+from statistics import NormalDist, median_high
 from typing import TYPE_CHECKING
 
 from judge.core.statistics import (
@@ -25,7 +25,6 @@ from judge.core.statistics import (
     smallest_detectable_difference,
 )
 from judge.report.build import DEFAULT_METHOD
-from judge.report.model import Method
 from judge.report.paired import POWER, SOLVED, TaskMeans
 
 if TYPE_CHECKING:
@@ -81,14 +80,13 @@ class Ties:
     smallest: SmallestDifferences
 
 
-def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAULT_METHOD) -> Ties:
+def ties_of(entries: Sequence[TaskMeans], metric: Metric) -> Ties:
     """Tests all pairs of entries on the tasks for which both have a score.
 
     Args:
         entries: their scores by task; a task that an entry did not answer has the score 0, a task
             that was set aside has no score.
         metric: the score by which the board ranks.
-        method: confidence, resamples and seed.
     """
     p: dict[tuple[int, int], float] = {}
     sharper: dict[tuple[int, int], float] = {}
@@ -96,7 +94,7 @@ def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAU
     for group, other in _pairs_of_groups(entries):
         tasks = sorted(entries[group[0]].soft.keys() & entries[other[0]].soft.keys())
         columns = list(dict.fromkeys((*group, *other)))
-        tests = _PairTests([entries[index] for index in columns], tasks, metric, method)
+        tests = _PairTests([entries[index] for index in columns], tasks, metric)
         column_of = {index: column for column, index in enumerate(columns)}
         for first in group:
             for second in other:
@@ -111,10 +109,10 @@ def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAU
     means = [_mean(getattr(entry, metric.value)) for entry in entries]
     all_tasks = len(set().union(*(entry.soft.keys() for entry in entries))) if entries else 0
     return Ties(
-        ranks=rank_intervals(means, adjusted, 1 - method.confidence),
+        ranks=rank_intervals(means, adjusted, 1 - DEFAULT_METHOD.confidence),
         p=p,
         p_holm=adjusted,
-        smallest=smallest_differences(all_tasks, len(entries), spreads, method),
+        smallest=smallest_differences(all_tasks, len(entries), spreads),
     )
 
 
@@ -139,9 +137,7 @@ def rank_intervals(
     )
 
 
-def smallest_differences(
-    tasks: int, entries: int, spreads: Sequence[float], method: Method = DEFAULT_METHOD
-) -> SmallestDifferences:
+def smallest_differences(tasks: int, entries: int, spreads: Sequence[float]) -> SmallestDifferences:
     """Computes the smallest differences that a board could show between two of its entries.
 
     Args:
@@ -149,22 +145,18 @@ def smallest_differences(
         entries: number of entries of the board.
         spreads: the standard deviation of the differences of soft scores, of each pair that has
             one.
-        method: only its confidence is used.
     """
     pairs = max(1, entries * (entries - 1) // 2)
-    alpha = (1 - method.confidence) / pairs
+    alpha = (1 - DEFAULT_METHOD.confidence) / pairs
     needed = fewest_one_sided(alpha)
-    ordered = sorted(spreads)
-    median = ordered[len(ordered) // 2] if ordered else 0.0
+    median = median_high(spreads) if spreads else 0.0
     soft = smallest_detectable_difference(tasks, median, alpha=alpha, power=POWER)
     return SmallestDifferences(
         pairs, needed, needed / tasks if needed <= tasks else None, soft or None
     )
 
 
-def ties_of_shown(
-    scores: Sequence[float], tasks: int, method: Method = DEFAULT_METHOD
-) -> tuple[tuple[int, int], ...]:
+def ties_of_shown(scores: Sequence[float], tasks: int) -> tuple[tuple[int, int], ...]:
     """Rank intervals computed from total scores, for boards that may not show single tasks.
 
     As tasks cannot be paired, two scores are compared as if they came from different tasks: by the
@@ -175,7 +167,6 @@ def ties_of_shown(
     Args:
         scores: the scores as shown, from 0 to 1.
         tasks: number of tasks of the board.
-        method: only its confidence is used.
     """
     p = {
         (first, second): _unpaired(scores[first], scores[second], tasks)
@@ -184,7 +175,7 @@ def ties_of_shown(
     }
     order = sorted(p)
     adjusted = dict(zip(order, holm([p[pair] for pair in order]), strict=True))
-    return rank_intervals(scores, adjusted, 1 - method.confidence)
+    return rank_intervals(scores, adjusted, 1 - DEFAULT_METHOD.confidence)
 
 
 def _unpaired(one: float, two: float, tasks: int) -> float:
@@ -214,12 +205,10 @@ def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list
 class _PairTests:
     """Tests pairs of entries on the same tasks, all pairs with the same resamples."""
 
-    def __init__(
-        self, entries: Sequence[TaskMeans], tasks: Sequence[str], metric: Metric, method: Method
-    ) -> None:
+    def __init__(self, entries: Sequence[TaskMeans], tasks: Sequence[str], metric: Metric) -> None:
         import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
 
-        self._method, self._metric, self._tasks = method, metric, len(tasks)
+        self._metric, self._tasks = metric, len(tasks)
         shape = (len(tasks), len(entries))
         self._soft = np.array(
             [[entry.soft[task] for entry in entries] for task in tasks], dtype=np.float64
@@ -231,7 +220,9 @@ class _PairTests:
         self._alone = solved.T @ (1 - solved)
         self._means: NDArray[np.float64] | None = None
         if metric is Metric.SOFT and 1 < len(tasks) <= MAX_DRAWN_TASKS:
-            self._means = resampled_columns(self._soft, method.resamples, method.seed).T.copy()
+            self._means = resampled_columns(
+                self._soft, DEFAULT_METHOD.resamples, DEFAULT_METHOD.seed
+            ).T.copy()
         self._variances, self._centred = _moments(self._soft)
 
     def p(self, first: int, second: int) -> float:
@@ -243,16 +234,18 @@ class _PairTests:
         if self._tasks < 2 or not (one != two).any():
             return 1.0
         if self._means is None:
-            method = self._method
             pair = paired_bootstrap(
-                one.tolist(), two.tolist(), resamples=method.resamples, seed=method.seed
+                one.tolist(),
+                two.tolist(),
+                resamples=DEFAULT_METHOD.resamples,
+                seed=DEFAULT_METHOD.seed,
             )
             return pair.p
         return p_of_resamples(self._means[second] - self._means[first])
 
     def sharper_p(self, p: float, first: int, second: int) -> float:
         """The p-value that Holm's method adjusts; see :class:`Ties`."""
-        if self._metric is Metric.HARD or p > 2 / (self._method.resamples + 1):
+        if self._metric is Metric.HARD or p > 2 / (DEFAULT_METHOD.resamples + 1):
             return p
         one, two = self._soft[:, first], self._soft[:, second]
         better, worse = int((two > one).sum()), int((two < one).sum())

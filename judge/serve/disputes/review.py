@@ -33,10 +33,9 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.tables import DisputeState, Level, PhaseState, SuiteRole, new_id
 from judge.sessions.corrections import Signed, Typed, corrections_of, entries_of
-from judge.sessions.review import merge_decisions
 from judge.suites.corrections import Correction
 from judge.suites.suite import Suite
-from judge.suspects.decisions import Decision, Finding, Suspicions, decision_of
+from judge.suspects.decisions import Decision, Finding, Suspicions, decision_of, merge_decisions
 from judge.suspects.model import Audit, CaseFiles, Certainty, Suspect
 
 

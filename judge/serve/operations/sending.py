@@ -50,8 +50,6 @@ _TUNNELS = (ipaddress.IPv6Network("2001::/32"), ipaddress.IPv6Network("2002::/16
 
 _ALLOWED_HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?", re.ASCII)
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 
 class RefusedAddressError(JudgeError):
     """A webhook must not be sent to this URL."""

@@ -24,7 +24,7 @@ from judge.serve.api.results import (
     visible_judging,
     withdraw_submission,
 )
-from judge.serve.api.submissions import Claims, accept_body, kind_of_file
+from judge.serve.api.submissions import Claims, accept_body, kind_of_file, receive_file
 from judge.serve.boards.disclosure import is_bounded_for
 from judge.serve.context import Server, ThisServer, session_of
 from judge.serve.intake import LIMITS, LINES, PROGRAM, admit
@@ -49,7 +49,6 @@ from judge.serve.store.tables import DisputeState, Level
 router = APIRouter()
 
 _MAX_LISTED = 100  # submissions on a page
-_PIECE_BYTES = 1 << 20  # read from a form's file at a time
 _MAX_KEPT_CHARS = 1 << 20  # of a field that is shown again after a problem
 _FIELDS = ("system", "model", "setting", "url", "cutoff", "note")
 
@@ -136,10 +135,7 @@ async def _accepted(server: Server, viewer: Viewer, form: Any) -> dict[str, Any]
     with server.folder.receiving() as received:
         if isinstance(file, UploadFile) and file.filename:
             kind = kind_of_file(file.filename, file.content_type or "")
-            while piece := await file.read(_PIECE_BYTES):
-                await run_in_threadpool(received.write, piece)
-                if received.size > LIMITS[kind]:
-                    raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
+            await receive_file(file, received, kind)
         elif text.strip():
             kind = LINES if text.lstrip().startswith("{") else PROGRAM
             received.write(text.replace("\r\n", "\n").encode("utf-8", "replace"))

@@ -24,6 +24,7 @@ from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.tables import AccountState, DisputeState, RejudgingState, SuiteRole
+from judge.workbook.address import column_letters
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
@@ -194,7 +195,7 @@ def _grid(server: Server, page_viewer: PageViewer, suite: str, task: str) -> dic
     return {
         "name": case.inputs[0].path.name,
         "sheet": sheet,
-        "columns": [chr(ord("A") + index) for index in range(columns)],
+        "columns": [column_letters(column) for column in range(1, columns + 1)],
         "rows": [
             (number, [cell_text(cells.get((number, column))) for column in range(1, columns + 1)])
             for number in range(1, rows + 1)

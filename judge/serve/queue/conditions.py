@@ -199,8 +199,3 @@ def corrections_path(folder: DataFolder, revision: dict[str, Any]) -> Path | Non
     if revision["corrections"] is None:
         return None
     return folder.suite(revision["folder"]) / CORRECTIONS_FILE
-
-
-def as_text(document: object) -> str:
-    """A document as the text of a JSON file."""
-    return dump_json(document, indent=2)

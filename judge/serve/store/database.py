@@ -226,19 +226,6 @@ class Database:
             if self._schema(connection) != _head():
                 command.upgrade(_alembic(connection), "head")
 
-    def check_schema(self) -> None:
-        """Checks that this version of the judge can work with the schema.
-
-        Raises:
-            StoreError: the schema is older or newer.
-        """
-        with self.reading() as connection:
-            if self._schema(connection) != _head():
-                raise StoreError(
-                    f"{self.url.render_as_string()}: has the schema of an older judge",
-                    hint="judge serve admin migrate",
-                )
-
     def step_back(self) -> None:
         """Reverts the last migration."""
         with self.writing(Actor("migration")) as transaction:

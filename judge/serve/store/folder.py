@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from judge.errors import StoreError
-from judge.files.writing import naming_what_is_written, sync_folder, write_whole, writing_whole
+from judge.files.writing import naming_what_is_written, sync_folder, write_whole
 
 _SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
 _SECRET_BYTES = 32  # a key of HMAC-SHA-256
@@ -121,14 +121,6 @@ class DataFolder:
                     yield ReceivedBody(self, descriptor_path, file)
             finally:
                 descriptor_path.unlink(missing_ok=True)
-
-    def add_body(self, data: bytes) -> StoredBody:
-        """Stores a body that is in memory."""
-        digest = hashlib.sha256(data).hexdigest()
-        path = self.body(digest)
-        with naming_what_is_written(path, StoreError), writing_whole(path, durable=True) as file:
-            file.write(data)
-        return StoredBody(digest, len(data))
 
 
 class ReceivedBody:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 import enum
 from collections.abc import Iterator
 from typing import Any
 
-from judge.workbook.cell import CellValue, ErrorValue
+from judge.workbook.cell import json_value
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.charts import Chart, Source
 from judge.workbook.facts.pivots import Pivot
@@ -62,17 +61,6 @@ def _plain(value: Any, book: BookFacts) -> Any:
     if isinstance(value, tuple):
         return [_plain(item, book) for item in value]
     return value.value if isinstance(value, enum.Enum) else value
-
-
-def json_value(value: CellValue) -> object:
-    """Converts a cell value for JSON: dates to ISO text, errors to objects."""
-    if isinstance(value, ErrorValue):
-        return {"error": value.code}
-    if isinstance(value, dt.datetime | dt.date | dt.time):
-        return {"date": value.isoformat()}
-    if isinstance(value, dt.timedelta):
-        return {"days": value.total_seconds() / 86_400}
-    return value
 
 
 def facts_to_lines(book: BookFacts) -> Iterator[str]:

@@ -40,6 +40,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database, DatabaseGoneError
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.tables import JudgingState, Kind, Lane, new_id
+from tests.serve_house import store_body
 from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
 
 
@@ -56,7 +57,7 @@ def queued(
             transaction.execute(sa.insert(t.conditions).values(**values))
         phase = transaction.execute(sa.select(t.phase.c.id)).scalar()
         submission = new_id("sub")
-        body = world.server.folder.add_body(b"x")
+        body = store_body(world.server.folder, b"x")
         account = world.accounts[role]
         transaction.execute(
             sa.insert(t.submission).values(
