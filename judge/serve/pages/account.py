@@ -23,9 +23,11 @@ from judge.serve.pages.frame import (
     check_origin,
     check_token,
     field,
+    keep_return_path,
     prefix_of,
     read_form,
     redirect,
+    redirect_back,
     render,
 )
 from judge.serve.problems import Problem, not_found
@@ -123,7 +125,10 @@ def sign_in_page(
     code: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Asks to confirm the code of a link, so that a link preview does not use it up."""
-    return render(request, page_viewer, "sign_in.html", "Sign in", **_sign_in(server, code=code))
+    shown = _sign_in(server, code=code)
+    answer = render(request, page_viewer, "sign_in.html", "Sign in", **shown)
+    keep_return_path(request, answer)
+    return answer
 
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
@@ -144,7 +149,7 @@ async def sign_in_posted(request: Request, server: ThisServer, page_viewer: Page
     if cookie is None:
         failed = _sign_in(server, failed=True)
         return render(request, page_viewer, "sign_in.html", "Sign in", status=401, **failed)
-    return with_session(redirect(server, "/"), server, cookie)
+    return with_session(redirect_back(request), server, cookie)
 
 
 @router.post("/sign-in/provider", dependencies=[rate("sign-in")])
@@ -207,7 +212,8 @@ async def provider_answered(
             **_sign_in(server, waits=True),
         )
     else:
-        answer = with_session(redirect(server, "/"), server, cookie)
+        to = redirect_back(request) if session is None else redirect(server, "/me")
+        answer = with_session(to, server, cookie)
     answer.delete_cookie(
         _flow_cookie(server), path="/", secure=server.options.secure, httponly=True
     )

@@ -16,14 +16,14 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
-from starlette.datastructures import FormData
+from starlette.datastructures import URL, FormData
 from starlette.formparsers import MultiPartException
 from starlette.responses import (
     HTMLResponse,
@@ -145,7 +145,7 @@ def render(
         "prefix": prefix,
         "linked": f"{prefix}/static/serve",
         "js": "",
-        "path": request.url.path,
+        "path": request.url.path.removeprefix(prefix),
         "form_token": token,
         "title": title,
         "judge_version": __version__,
@@ -158,6 +158,59 @@ def render(
 def redirect(server: Server, path: str) -> RedirectResponse:
     """Sends the browser to a page after a form was posted."""
     return RedirectResponse(prefix_of(server) + path, 303)
+
+
+_RETURN_S = 3600
+_NO_RETURN = re.compile(r"//|/sign-(in|out)\b", re.ASCII)
+"""Paths that are no page to return to: other hosts, and those that begin or end a session."""
+
+
+def _return_cookie(server: Server) -> str:
+    """Name of the cookie with the page to return to; its prefix keeps other hosts from setting it."""
+    return f"{server.cookie}-return"
+
+
+def keep_return_path(request: Request, answer: Response) -> None:
+    """Makes the browser remember the page that was wanted, until somebody has signed in.
+
+    A sign-in link from an operator and a provider of identities both lead away from that page, so
+    it is kept in a cookie: no address of a link decides where a browser goes.
+    """
+    server = server_of(request)
+    wanted = request.url
+    if request.method != "GET" or _NO_RETURN.match(wanted.path.removeprefix(prefix_of(server))):
+        wanted = URL(request.headers.get("referer", ""))
+        if f"{wanted.scheme}://{wanted.netloc}" != _own_origin(request, server):
+            return
+    path = wanted.path.removeprefix(prefix_of(server))
+    path += f"?{wanted.query}" if wanted.query else ""
+    if _is_return_path(path):
+        answer.set_cookie(
+            _return_cookie(server),
+            quote(path, safe=""),
+            max_age=_RETURN_S,
+            path="/",
+            secure=server.options.secure,
+            httponly=True,
+            samesite="lax",
+        )
+
+
+def redirect_back(request: Request) -> RedirectResponse:
+    """Sends a browser that has signed in to the page that was wanted, or to the first page."""
+    server = server_of(request)
+    path = unquote(request.cookies.get(_return_cookie(server), "/"))
+    answer = redirect(server, path if _is_return_path(path) else "/")
+    answer.delete_cookie(
+        _return_cookie(server), path="/", secure=server.options.secure, httponly=True
+    )
+    return answer
+
+
+def _is_return_path(path: str) -> bool:
+    """Whether a path leads to a page of this server; a browser reads ``/\\`` like ``//``."""
+    is_plain = path.isascii() and path.isprintable() and "\\" not in path and len(path) <= 1000
+    return is_plain and path.startswith("/") and not _NO_RETURN.match(path)
 
 
 async def signed_in(request: Request) -> Viewer:
@@ -241,12 +294,16 @@ def check_origin(request: Request, server: Server) -> None:
     Raises:
         Problem: 403.
     """
-    own = {f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    if request.headers.get("origin") != _own_origin(request, server):
+        raise Problem("forbidden", "The form was not sent from a page of this server.")
+
+
+def _own_origin(request: Request, server: Server) -> str:
+    """The origin of this server's pages, as browsers name it."""
     public = urlsplit(server.options.public_url)
     if public.netloc:
-        own = {f"{public.scheme}://{public.netloc}"}
-    if request.headers.get("origin") not in own:
-        raise Problem("forbidden", "The form was not sent from a page of this server.")
+        return f"{public.scheme}://{public.netloc}"
+    return f"{request.url.scheme}://{request.headers.get('host', '')}"
 
 
 def check_token(server: Server, session: Session, form: FormData) -> None:
@@ -278,7 +335,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
     headers = {**problem.headers, "Cache-Control": "no-store"}
     # The title of the kind is about a program that calls the API.
     title = "You are not signed in" if problem.name == "unauthorized" else problem.kind.title
-    return render(
+    answer = render(
         request,
         viewer,
         "problem.html",
@@ -289,6 +346,9 @@ def problem_page(request: Request, problem: Problem) -> Response:
         instance=request.state.request_id,
         typed=getattr(request.state, "typed", {}),
     )
+    if problem.name == "unauthorized":
+        keep_return_path(request, answer)
+    return answer
 
 
 def wants_page(request: Request) -> bool:

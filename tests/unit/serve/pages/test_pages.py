@@ -34,17 +34,76 @@ def page(world: World, path: str, status: int = 200) -> str:
     return answer.text
 
 
-def sign_in(world: World, name: str) -> None:
+def sign_in(world: World, name: str, lands_on: str = "/") -> None:
     with world.server.database.writing(ACTOR) as transaction:
         code = create_sign_in(transaction, world.accounts[name])
     assert f'value="{code}"' in page(world, f"/sign-in?code={code}")
     answer = world.client.post(
         "/sign-in", data={"code": code}, headers=ORIGIN, follow_redirects=False
     )
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, lands_on)
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
+
+
+def test_who_signs_in_lands_on_the_page_that_was_wanted_once(world: World) -> None:
+    """Over the page that asks to sign in, and over the link of every other page."""
+    page(world, "/submissions?limit=5", 401)
+    sign_in(world, "one", lands_on="/submissions?limit=5")
+    world.client.cookies.clear()
+    came_from = {"Referer": "http://testserver/boards/main"}
+    world.client.get("/sign-in", headers={**HTML, **came_from})
+    sign_in(world, "one", lands_on="/boards/main")
+    world.client.cookies.delete(world.server.cookie)
+    sign_in(world, "one", lands_on="/")
+
+
+def test_a_lost_session_leads_back_to_the_page_of_the_form(world: World) -> None:
+    headers = {**HTML, **ORIGIN, "Referer": "http://testserver/submissions/x"}
+    answer = world.client.post("/submissions/x/withdraw", data={}, headers=headers)
+    assert answer.status_code == 401
+    sign_in(world, "one", lands_on="/submissions/x")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/boards/main", "//evil.example/", "http://testserver//evil.example",
+        "http://testserver.evil.example/boards/main", "http://testserver@evil.example/boards/main",
+        "http://testserver:81/boards/main", "javascript:alert(1)", "http://testserver/sign-in?code=x",
+        "http://testserver/sign-out", "http://[", "http://testserver:x/", "",
+    ],
+)  # fmt: skip
+def test_no_other_address_is_kept(world: World, address: str) -> None:
+    world.client.get("/sign-in", headers={**HTML, "Referer": address})
+    sign_in(world, "one", lands_on="/")
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "https://evil.example", "//evil.example", "%2F%2Fevil.example", "/%5Cevil.example",
+        "/%09/evil.example", "%0A//evil.example", "/sign-out", "/%C3%A9", "", "%", "x" * 3000,
+    ],
+)  # fmt: skip
+def test_a_planted_cookie_leads_nowhere_else(world: World, kept: str) -> None:
+    world.client.cookies.set("judge-return", kept)
+    sign_in(world, "one", lands_on="/")
+
+
+def test_behind_a_prefix_one_comes_back_to_the_same_page(world: World) -> None:
+    world.server.options = ServeOptions(public_url="https://example.org/judge", secure=True)
+    client = world.client
+    client.base_url = "https://example.org"
+    answer = client.get("/submissions", headers=HTML)
+    assert answer.status_code == 401
+    assert "__Host-judge-return=%2Fsubmissions; HttpOnly" in answer.headers["set-cookie"]
+    with world.server.database.writing(ACTOR) as transaction:
+        code = create_sign_in(transaction, world.accounts["one"])
+    headers = {"Origin": "https://example.org", "Cookie": "__Host-judge-return=%2Fsubmissions"}
+    answer = client.post("/sign-in", data={"code": code}, headers=headers, follow_redirects=False)
+    assert answer.headers["location"] == "/judge/submissions"
 
 
 def form_token(text: str) -> str:
@@ -96,7 +155,7 @@ def test_pages_of_visitors_and_members(world: World) -> None:
         page(world, path)
     for path in MEMBER:
         assert "Sign in" in page(world, path, 401)
-    sign_in(world, "one")
+    sign_in(world, "one", lands_on=MEMBER[-1])
     for path in (*VISITOR, *MEMBER):
         page(world, path)
     assert "system of one" in page(world, f"/submissions/{world.one}")
