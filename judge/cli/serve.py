@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -91,15 +90,10 @@ def dispatch(**options: Any) -> None:
 
 
 def _tell(server: Server, code: str | None, address: str) -> None:
-    lines: Iterable[str] = (f"judge serve: {address}", "Ctrl-C ends it.")
+    click.echo(f"judge serve: {address}\nCtrl-C ends it.")
     if code is not None:
-        lines = (
-            *lines,
-            f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}",
-            f"Later: {server.program} serve admin link operator {server.where}",
-        )
-    for line in lines:
-        click.echo(line)
+        click.echo(f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}")
+    click.echo(f"A link to sign in: {server.program} serve admin link ACCOUNT {server.where}")
 
 
 serve.add_command(admin)

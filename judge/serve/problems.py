@@ -44,7 +44,7 @@ KINDS: dict[str, ProblemKind] = {
         403, "This is not permitted", "The token lacks the scope, or the account lacks the role."
     ),
     "not-found": ProblemKind(
-        404, "There is nothing here", "It does not exist, or the caller may not see it."
+        404, "There is nothing here", "It does not exist, or you may not see it."
     ),
     "method-not-allowed": ProblemKind(
         405, "This address has no such method", "The header `Allow` lists the methods."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -44,7 +45,7 @@ from judge.serve.store.tables import DisputeState, Level, Scope
 from judge.sessions.corrections import Typed
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.reader import Workbook, open_workbook
 
 router = APIRouter()
@@ -81,7 +82,8 @@ _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
 _MAX_LISTED = 100  # disputes on a page
-_MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
+_MAX_AREAS, _MAX_TABLES = 50, 12  # of workbooks that reviewers see
+_MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 200, 40, 3  # of each table
 
 
 @router.get("/disputes")
@@ -396,27 +398,62 @@ async def decision_posted(
 
 
 def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
-    """Input and gold of a case around its answer, as tables; unreadable workbooks are left out.
+    """Input and gold of a case, as tables; unreadable workbooks are left out.
+
+    Each sheet with a part of the answer is shown from the input and from the gold, then the other
+    sheets of the input, from which a reviewer sees what the answer should be.
 
     Returns:
-        For each range of the answer and each workbook: ``name``, ``sheet``, ``columns``, ``rows``
-        (number, and for each cell its text and whether it is part of the answer) and ``more``.
+        For each table: ``name``, ``sheet``, ``columns``, ``rows`` (number, and for each cell its
+        text and whether it is part of the answer) and ``more``, whether cells are left out.
     """
     case = next((one for one in task.cases if one.number == number), None)
     if case is None:
         return []
     try:
         gold = open_workbook(case.gold_path)
-        ranges = [area for area in checker_of(task.checker).areas(task, gold, gold).gold if area]
-        gold.preload(ranges)
+        found = checker_of(task.checker).areas(task, gold, gold).gold
+        areas = [area for area in found if area][:_MAX_AREAS]
+        gold.preload(areas)
     except JudgeError:
         return []
-    sides = []
-    for area in ranges[:4]:
-        for name, workbook in (("input", _input(case)), ("gold", gold)):
-            if workbook is not None and area.sheet in workbook.sheet_names:
-                sides.append(_side(name, workbook, area))
+    source = _input(case)
+    books = {"gold": gold} if source is None else {"input": source, "gold": gold}
+    sides: list[dict[str, Any]] = []
+    answered = {area.sheet for area in areas}
+    with contextlib.suppress(JudgeError):  # a sheet that cannot be read: those before it are shown
+        for window in _windows(areas, books):
+            for name, workbook in books.items():
+                is_wanted = name == "input" or window.sheet in answered
+                if is_wanted and window.sheet in workbook.sheet_names and len(sides) < _MAX_TABLES:
+                    sides.append(_side(name, workbook, window, areas))
     return sides
+
+
+def _windows(areas: list[CellRange], books: Mapping[str, Workbook]) -> Iterator[CellRange]:
+    """The cells to show: those of sheets with a part of the answer, then the input's others."""
+    shown: list[CellRange] = []
+    for area in areas:
+        if not any(window.has(CellRef(area.sheet, *area.first)) for window in shown):
+            shown.append(_window(area, books.values()))
+            yield shown[-1]
+    answered = {area.sheet for area in areas}
+    for sheet in books["input"].sheet_names if "input" in books else ():
+        if sheet not in answered:
+            yield _window(CellRange(sheet, 1, 1, 1, 1), [books["input"]])
+
+
+def _window(area: CellRange, workbooks: Iterable[Workbook]) -> CellRange:
+    """The cells to show of a sheet: from its start, or from shortly before a distant answer."""
+    last_row, last_column = area.first
+    for workbook in workbooks:
+        used = workbook.used_range(area.sheet) if area.sheet in workbook.sheet_names else None
+        if used is not None:
+            last_row, last_column = max(last_row, used.max_row), max(last_column, used.max_column)
+    top = 1 if area.min_row <= _MAX_ROWS else area.min_row - _ROWS_ABOVE
+    left = 1 if area.min_column <= _MAX_COLUMNS else area.min_column - 1
+    bottom, right = min(last_row, top + _MAX_ROWS - 1), min(last_column, left + _MAX_COLUMNS - 1)
+    return CellRange(area.sheet, top, left, bottom, right)
 
 
 def _input(case: TestCase) -> Workbook | None:
@@ -426,16 +463,16 @@ def _input(case: TestCase) -> Workbook | None:
         return None
 
 
-def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
-    top = max(area.min_row - _ROWS_ABOVE, 1)
-    bottom = min(area.max_row, top + _MAX_ROWS - 1)
-    left = max(area.min_column - 1, 1) if area.max_column > _MAX_COLUMNS else 1
-    right = min(area.max_column, left + _MAX_COLUMNS - 1)
-    cells = workbook.cells(CellRange(area.sheet, top, left, bottom, right))
-    columns = range(left, right + 1)
+def _side(
+    name: str, workbook: Workbook, window: CellRange, areas: Sequence[CellRange]
+) -> dict[str, Any]:
+    asked = [area for area in areas if area.sheet == window.sheet]
+    used = workbook.used_range(window.sheet)
+    cells = workbook.cells(window)
+    columns = range(window.min_column, window.max_column + 1)
     return {
         "name": name,
-        "sheet": area.sheet,
+        "sheet": window.sheet,
         "columns": [column_letters(column) for column in columns],
         "rows": [
             (
@@ -443,12 +480,13 @@ def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
                 [
                     (
                         cell_text(cells.get((row, column))),
-                        row >= area.min_row and column >= area.min_column,
+                        any(area.holds(row, column) for area in asked),
                     )
                     for column in columns
                 ],
             )
-            for row in range(top, bottom + 1)
+            for row in range(window.min_row, window.max_row + 1)
         ],
-        "more": bottom < area.max_row or right < area.max_column,
+        "more": used is not None
+        and (window.max_row < used.max_row or window.max_column < used.max_column),
     }

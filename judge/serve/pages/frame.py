@@ -166,7 +166,7 @@ _NO_RETURN = re.compile(r"//|/sign-(in|out)\b", re.ASCII)
 
 
 def _return_cookie(server: Server) -> str:
-    """Name of the cookie with the page to return to; its prefix keeps other hosts from setting it."""
+    """Name of the cookie with the page to return to, which other hosts of the domain cannot set."""
     return f"{server.cookie}-return"
 
 
@@ -177,13 +177,9 @@ def keep_return_path(request: Request, answer: Response) -> None:
     it is kept in a cookie: no address of a link decides where a browser goes.
     """
     server = server_of(request)
-    wanted = request.url
-    if request.method != "GET" or _NO_RETURN.match(wanted.path.removeprefix(prefix_of(server))):
-        wanted = URL(request.headers.get("referer", ""))
-        if f"{wanted.scheme}://{wanted.netloc}" != _own_origin(request, server):
-            return
-    path = wanted.path.removeprefix(prefix_of(server))
-    path += f"?{wanted.query}" if wanted.query else ""
+    path = _path_of(request.url, server) if request.method == "GET" else ""
+    if not _is_return_path(path):
+        path = _came_from(request)
     if _is_return_path(path):
         answer.set_cookie(
             _return_cookie(server),
@@ -194,6 +190,19 @@ def keep_return_path(request: Request, answer: Response) -> None:
             httponly=True,
             samesite="lax",
         )
+
+
+def _came_from(request: Request) -> str:
+    """The page of this server that led to a request; empty if another one did, or none."""
+    server, page = server_of(request), URL(request.headers.get("referer", ""))
+    own = f"{page.scheme}://{page.netloc}" == _own_origin(request, server)
+    path = _path_of(page, server) if own else ""
+    return path if _is_return_path(path) else ""
+
+
+def _path_of(page: URL, server: Server) -> str:
+    path = page.path.removeprefix(prefix_of(server))
+    return f"{path}?{page.query}" if page.query else path
 
 
 def redirect_back(request: Request) -> RedirectResponse:
@@ -208,7 +217,7 @@ def redirect_back(request: Request) -> RedirectResponse:
 
 
 def _is_return_path(path: str) -> bool:
-    """Whether a path leads to a page of this server; a browser reads ``/\\`` like ``//``."""
+    """Whether a path leads to a page of this server; browsers read a backslash like a slash."""
     is_plain = path.isascii() and path.isprintable() and "\\" not in path and len(path) <= 1000
     return is_plain and path.startswith("/") and not _NO_RETURN.match(path)
 
@@ -345,6 +354,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
         problem=problem,
         instance=request.state.request_id,
         typed=getattr(request.state, "typed", {}),
+        came_from=_came_from(request) if request.method == "POST" else "",
     )
     if problem.name == "unauthorized":
         keep_return_path(request, answer)
@@ -403,6 +413,7 @@ def problem(request: Request, page_viewer: PageViewer, name: str) -> Response:
         problem=Problem(name),
         instance=None,
         typed={},
+        came_from="",
     )
 
 

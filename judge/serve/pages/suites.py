@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,25 +46,30 @@ def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Respo
         boards=list_boards(page_viewer, server)["boards"],
         load=server_status(server),
         waiting=_waiting(server, page_viewer),
-        disputes=_under_way(server, page_viewer),
+        disputes=_own_disputes(server, page_viewer),
     )
 
 
 _MAX_LISTED = 50  # disputes on the home page
 
 
+_SHOWN_DAYS = 30  # how long a dispute that is settled stays on the home page
 _UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
+_NOW = {**STEPS_IF_ACCEPTED, DisputeState.REJECTED: "rejected"}
 
 
-def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
-    """The unsettled disputes of the viewer's teams, with what happens next."""
+def _own_disputes(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
+    """The disputes of the viewer's teams that are not settled, or not old, with their state."""
     if viewer.account is None:
         return []
+    since = (dt.datetime.now(dt.UTC) - dt.timedelta(days=_SHOWN_DAYS)).isoformat()
     rows = visible_disputes(server, viewer, state=None, limit=_MAX_LISTED)
     return [
-        row | {"now": STEPS_IF_ACCEPTED[state]}
+        row | {"now": _NOW[state]}
         for row in rows
-        if row["own"] and (state := DisputeState(row["state"])) in _UNSETTLED
+        if row["own"]
+        and (state := DisputeState(row["state"])) in _NOW
+        and (state in _UNSETTLED or row["created"] > since)
     ]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 import sqlalchemy as sa
 
@@ -15,9 +18,11 @@ from judge.serve.access.accounts import create_sign_in, sign_in
 from judge.serve.app import make_app
 from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import set_phase_state
+from judge.serve.disputes.pages import sides_of
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.tables import PhaseState, Role
+from judge.suites.suite import load_suite
 from tests.postgresql import new_database
 from tests.same_thread_client import SameThreadClient
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
@@ -46,9 +51,10 @@ class Browser:
         assert cookie is not None
         self._client = SameThreadClient(make_app(house.server))
         self._client.cookies.set(house.server.cookie, cookie)
-        self.page = ""
+        self.page = self.address = ""
 
     def open(self, path: str, status: int = 200) -> str:
+        self.address = f"http://testserver{path}"
         answer = self._client.get(path, headers={"Accept": "text/html"})
         assert answer.status_code == status, answer.text
         self.page = answer.text
@@ -62,7 +68,7 @@ class Browser:
         answer = self._client.post(
             path,
             data={"token": token[1], **fields},
-            headers={"Origin": "http://testserver", "Accept": "text/html"},
+            headers={**HTML, "Origin": "http://testserver", "Referer": self.address},
         )
         assert answer.status_code == status, answer.text
         self.page = answer.text
@@ -93,7 +99,8 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
         closed = reviewer.open(f"/review/{dispute}")
         assert 'class="rows"' not in closed
         opened = reviewer.send(f"/review/{dispute}")
-        assert opened.count('class="rows"') >= 2
+        assert opened.count('class="rows"') == 2, "input and gold of one sheet"
+        assert opened.count("120.06") == 2, "the last order, far below the answer"
         assert "not a fault" not in opened
         wrong = reviewer.send(
             f"/review/{dispute}/decide", 422, finding="fault", reason="a typed reason",
@@ -120,15 +127,43 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
     page = author.open(f"/rejudgings/{rejudging}")
     assert page.index("Unexpected changes") < page.index("What changes")
     assert "WA → AC (1)" in page
-    author.send(f"/rejudgings/{rejudging}/apply", 409, changed="7")
+    refused = author.send(f"/rejudgings/{rejudging}/apply", 409, changed="7")
+    assert f'<a href="/rejudgings/{rejudging}">Back to the page with the form</a>' in refused
     author.open(f"/rejudgings/{rejudging}")
     assert "Applied." in author.send(f"/rejudgings/{rejudging}/apply", changed="1")
     assert "Corrected" in Browser(house, "two").open(f"/disputes/{dispute}")
+    assert "all judged again" in Browser(house, "one").open("/"), "its outcome, on the first page"
+    assert "all judged again" not in Browser(house, "two").open("/")
     assert "/review/" not in Browser(house, "first").open(f"/disputes/{dispute}"), "it is decided"
     visitor = SameThreadClient(make_app(house.server))
     public = visitor.get(f"/rejudgings/{rejudging}", headers={"Accept": "text/html"})
     assert public.status_code == 200
     assert "What changes" not in public.text
+
+
+def test_reviewers_see_all_sheets_of_the_input_and_the_surroundings_of_distant_answers(
+    tmp_path: Path, small_suite: Path
+) -> None:
+    """The sheet of the answer comes first, and long sheets are cut."""
+    suite = shutil.copytree(small_suite, tmp_path / "suite")
+    tasks = json.loads((suite / "dataset.json").read_text())
+    tasks[0]["answer_position"] = "G3:G6,B880,B884"
+    (suite / "dataset.json").write_text(json.dumps(tasks))
+    for path in suite.rglob(f"1_{TASK}_*.xlsx"):
+        book = openpyxl.load_workbook(path)
+        book["Orders"]["B884"] = "the last"
+        book.create_sheet("Rates")["B2"] = "a rate"
+        book.save(path)
+    sides = sides_of(load_suite(suite).task(TASK), 1)
+    shown = [(side["name"], side["sheet"], side["rows"][0][0], side["more"]) for side in sides]
+    assert shown == [
+        ("input", "Orders", 1, True), ("gold", "Orders", 1, True),
+        ("input", "Orders", 877, False), ("gold", "Orders", 877, False),
+        ("input", "Rates", 1, False),
+    ]  # fmt: skip
+    assert len(sides[0]["rows"]) == 200
+    answers = [text for _, cells in sides[1]["rows"] for text, asked in cells if asked]
+    assert len(answers) == 4
 
 
 def test_nobody_is_sent_where_they_may_not_go(house: House, small_suite: Path) -> None:
