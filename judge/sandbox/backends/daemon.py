@@ -31,6 +31,7 @@ from judge.sandbox.warden import filter as call_filter
 _HINT = "start the daemon, check DOCKER_HOST, or use --sandbox bubblewrap"
 _DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
 _LABEL = "judge.sandbox"
+_ANY_VERSION = "auto"  # the client asks the daemon which version of the API it speaks
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
 _EVENT_DELAY_S = 3
@@ -64,11 +65,13 @@ def _translated(failure: str) -> Iterator[None]:
 
 
 def _connect(version: str) -> Any:
-    """A client that speaks a version of the API; ``auto`` asks the daemon which one."""
+    """A client that speaks a version of the API, of a daemon that has just answered."""
     docker = _package()
     try:
         parameters = docker.utils.kwargs_from_env()
         client = docker.APIClient(version=version, timeout=_GREETING_TIMEOUT_S, **parameters)
+        if version != _ANY_VERSION:
+            client.ping()  # so that a daemon that hangs is noticed as soon as by the first client
     except (docker.errors.DockerException, OSError, ValueError) as error:
         # ValueError: an invalid address reaches the library that parses it
         installed = shutil.which("dockerd", path=_DAEMON_PATH) is not None
@@ -121,7 +124,7 @@ class Daemon:
     def __init__(self) -> None:
         self._local = threading.local()
         self._errors = _package().errors
-        self._version = "auto"  # each answer costs the daemon two processes
+        self._version = _ANY_VERSION  # each answer costs the daemon two processes
         self._version = self._api.api_version  # contacts the daemon
 
     @property
@@ -411,6 +414,9 @@ def explain_unreachable(
     """
     reason = next((cause for cause in _causes(error) if isinstance(cause, OSError)), None)
     location = f" at {host} (DOCKER_HOST)" if host else ""
+    if isinstance(reason, TimeoutError) and not _is_of_the_system(reason):
+        message = f"the Docker daemon{location} does not answer within {_GREETING_TIMEOUT_S} s"
+        return message, f"restart the daemon: systemctl restart docker (as root); {_OTHERWISE}"
     if reason is None or not _is_of_the_system(reason):
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if host:
