@@ -25,6 +25,7 @@ from pathlib import Path
 
 import openpyxl
 
+from benchmarks.command_line import existing, run_command
 from judge.annotate.edit import apply_edits, dependents
 from judge.annotate.edits import SetCell, describe
 from judge.errors import JudgeError
@@ -54,7 +55,7 @@ class Saving:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("suite", type=existing)
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -215,4 +216,4 @@ def report(savings: list[Saving]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.pairs import SUITE
 
 HERE = Path(__file__).resolve().parent.parent
@@ -97,8 +98,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("other", type=Path)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("other", type=existing)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=30, help="tasks that `judge score` grades")
     parser.add_argument("--only", nargs="*", default=[])
@@ -131,4 +132,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -29,6 +29,7 @@ from typing import Any
 import openpyxl
 
 from benchmarks.board_mutants import mutants
+from benchmarks.command_line import existing, run_command
 from benchmarks.office_save import save_with_office
 from judge.api.comparing import Engines
 from judge.compare.boards.board import Board
@@ -181,7 +182,7 @@ def _by_openpyxl(data: bytes) -> bytes:
 def main() -> None:
     """Prints all figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--resave", action="append", choices=["openpyxl", "libreoffice"])
     arguments = parser.parse_args()
     rows, absent = recorded(arguments.data)
@@ -224,4 +225,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
 from judge.core.statistics import Estimate, cohens_kappa
-from judge.errors import JudgeError
 from judge.suites import load_suite
 from judge.suites.certified import (
     Certification,
@@ -152,9 +152,11 @@ def write_page(certification: Certification) -> None:
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--suite", type=Path, nargs="+", default=[], help="folders with the tasks")
+    parser.add_argument(
+        "--suite", type=existing, nargs="+", default=[], help="folders with the tasks"
+    )
     parser.add_argument("--page", action="store_true", help="write docs/certified.md")
-    parser.add_argument("--suspects", type=Path, nargs="+", default=[], help="of judge verify")
+    parser.add_argument("--suspects", type=existing, nargs="+", default=[], help="of judge verify")
     parser.add_argument("--half", choices=("A", "B"), help="of the tasks, for --suspects")
     options = parser.parse_args()
     for path in sorted(certified_folder().glob("*.yaml")):
@@ -181,7 +183,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except JudgeError as error:
-        raise SystemExit(error.message) from error
+    run_command(main)

@@ -11,6 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
 from judge.suites.corrections import known_faults_folder, load_corrections
 
 
@@ -40,8 +41,8 @@ def reasons(suite_format: str) -> dict[str, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("corrected", type=Path)
+    parser.add_argument("run", type=existing)
+    parser.add_argument("corrected", type=existing)
     parser.add_argument("--format", default="spreadsheetbench-v0.1", help="of the suite")
     arguments = parser.parse_args()
     before, after = scores(arguments.run), scores(arguments.corrected)
@@ -62,4 +63,4 @@ def _shown(score: object) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

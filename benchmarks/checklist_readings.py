@@ -25,6 +25,7 @@ from pathlib import Path
 
 from benchmarks.checklist_tasks import Job, items_of
 from benchmarks.checklists import SUITES, engines, jobs_in
+from benchmarks.command_line import existing, run_command
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.checker import JudgedItem
 from judge.compare.checklists.items import Judged, State
@@ -236,7 +237,7 @@ def print_points(points: Mapping[str, Points]) -> None:
 def main() -> int:
     """Judges the outputs and prints the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
     parser.add_argument("--list", metavar="FAULT", dest="listed")
     parser.add_argument(
@@ -259,4 +260,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

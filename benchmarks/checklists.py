@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from benchmarks.checklist_tasks import items_of, left_files, located, response_of
+from benchmarks.command_line import existing, run_command
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.items import Judged, State
 from judge.compare.published import ib_bench, officebench, opencomputer
@@ -307,8 +308,8 @@ def engines() -> Compute:
 def main() -> int:
     """Judges the outputs, writes the lines and compares them with recorded ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--jobs", type=Path, metavar="FILE", help="another list of jobs")
+    parser.add_argument("data", type=existing)
+    parser.add_argument("--jobs", type=existing, metavar="FILE", help="another list of jobs")
     parser.add_argument("--out", type=argparse.FileType("w", encoding="utf-8"))
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
     parser.add_argument("--tasks", action="store_true", help="through the checker checklist")
@@ -342,4 +343,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

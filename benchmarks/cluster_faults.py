@@ -32,6 +32,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
+
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 HOST = "judge.grading.cluster.programs"
 INSIDE = "python3 -s -P -c"
@@ -42,12 +44,12 @@ def main() -> int:
     """Runs the requested rounds; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite")
-    parser.add_argument("solutions", type=Path)
+    parser.add_argument("solutions", type=existing)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=ROUNDS, action="append")
-    parser.add_argument("--expected", type=Path, help="report.json of threads, if it is there")
+    parser.add_argument("--expected", type=existing, help="report.json of threads, if it is there")
     options = parser.parse_args()
     chance = random.Random(options.seed)
     # A shell lets background processes ignore Ctrl-C, and all child processes would inherit that.
@@ -289,4 +291,4 @@ ROUNDS = {
 }
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks.command_line import parser_of, run_command
 from judge.api.options import ScoreOptions
 from judge.api.progress import Silent
 from judge.api.resources import JudgingResources
@@ -60,6 +61,7 @@ def two_runs(folder: Path, sessions: int) -> tuple[float, int, list[bytes]]:
 
 def main() -> None:
     """Runs the command."""
+    parser_of(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         threads = score(
@@ -74,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

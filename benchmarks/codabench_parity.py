@@ -11,7 +11,6 @@ answers, finished workbooks, or the outputs of its programs. Exits with 1 if a s
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -19,6 +18,8 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+
+from benchmarks.command_line import existing, parser_of, run_command
 
 JUDGE = str(Path(sys.executable).parent / "judge")
 SAMPLES = Path(__file__).resolve().parent.parent / "dataset"
@@ -85,8 +86,8 @@ def by_bundle(
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("imitation", type=Path)
+    parser = parser_of(__doc__)
+    parser.add_argument("imitation", type=existing)
     parser.add_argument("suites", nargs="*", default=list(SUITES))
     parser.add_argument("--image", help="in place of that of `judge sandbox build --verifier`")
     options = parser.parse_args()
@@ -110,4 +111,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

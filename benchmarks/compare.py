@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.pairs import SUITE, golds
 from benchmarks.scatter import Series, scatter
 from judge.compare.cells.computing import compare_files
@@ -150,7 +151,7 @@ def plots(published: Outcome, mine: Outcome, folder: Path) -> list[Path]:
 def main(arguments: list[str] | None = None) -> int:
     """Measures and prints the figures, and whether the goals are reached."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with the published suites")
+    parser.add_argument("data", type=existing, help="folder with the published suites")
     parser.add_argument("--limit", type=int, help="compare only the first N golds")
     parser.add_argument("--plots", type=Path, help="folder for the SVG plots")
     parser.add_argument("--json", type=Path, help="file for the cost of each comparison")
@@ -199,4 +200,4 @@ def _better(first: Outcome, second: Outcome) -> Outcome:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -7,6 +7,7 @@ Since memory is measured, only the modules that a contender needs are imported.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -94,7 +95,9 @@ def _peak_bytes() -> int:
 def main() -> None:
     """Runs the contender named on the command line on the cases from standard input."""
     warnings.simplefilter("ignore")
-    contender = CONTENDERS[sys.argv[1]]
+    parser = argparse.ArgumentParser(description="Runs a contender of benchmarks.compare.")
+    parser.add_argument("name", choices=CONTENDERS)
+    contender = CONTENDERS[parser.parse_args().name]
     cases: list[tuple[str, str, str | None]] = json.load(sys.stdin)
     contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not measured
     idle = _peak_bytes()

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import functools
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from typing import Any, TypeVar
 
 import yaml
 
+from benchmarks.command_line import existing, run_command
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
@@ -174,8 +174,8 @@ def is_right(value: Scalar, expected: Scalar) -> bool:
 def main() -> int:
     """Checks the table, or saved workbooks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", type=Path, metavar="FOLDER", help="workbooks of the table")
-    parser.add_argument("--workbooks", type=Path, metavar="FOLDER", help="saved workbooks")
+    parser.add_argument("--sources", type=existing, metavar="FOLDER", help="workbooks of the table")
+    parser.add_argument("--workbooks", type=existing, metavar="FOLDER", help="saved workbooks")
     parser.add_argument("--names", default="*.xlsx", help="which of them [*.xlsx]")
     options = parser.parse_args()
     if options.sources is not None:
@@ -293,4 +293,4 @@ def check_table() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

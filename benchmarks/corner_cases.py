@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.processor_time import Meter
 from benchmarks.strength import accepted_of
 from judge.annotate.annotator import Annotator
@@ -61,8 +62,8 @@ SHOWN_CELLS = 3
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("solutions", type=Path)
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("solutions", type=existing)
+    parser.add_argument("suite", type=existing)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0, help="of the suggestions")
     parser.add_argument("--ids", default="", help="only these tasks, separated by commas")
@@ -316,4 +317,4 @@ def report(records: Sequence[Mapping[str, Any]], *, show: bool) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

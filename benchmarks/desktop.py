@@ -24,6 +24,7 @@ from pathlib import Path
 from openpyxl import Workbook, load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
+from benchmarks.command_line import run_command
 from judge.desktop.contract import HOME, Action, DesktopOptions, DesktopTask, Element
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
 from judge.sandbox.contract import Sandbox
@@ -263,4 +264,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

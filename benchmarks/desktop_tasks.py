@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import statistics
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.command_line import run_command
 from judge.api import desktop_trials as trials
 from judge.desktop import sandboxed
 from judge.desktop.contract import DesktopHost
@@ -105,4 +105,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

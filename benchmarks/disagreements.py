@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.pairs import Pair, compare_pair, recorded_pairs
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.render import range_name
@@ -134,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
     pairs = list(recorded_pairs(options.data))
@@ -147,4 +148,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import openpyxl
 from openpyxl.chart import BarChart, Reference
 
+from benchmarks.command_line import run_command
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import load_suite
@@ -102,4 +103,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -19,12 +19,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.command_line import existing, run_command
 from judge.compare.profiles import get_profile
 from judge.core.records.cases import DifferenceRecord
 from judge.core.submission import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
-from judge.errors import JudgeError, WorkbookError
+from judge.errors import WorkbookError
 from judge.formulas.traits import traits
 from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -276,8 +277,8 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("run", type=Path, help="a results directory")
-    parser.add_argument("--dataset", type=Path, help="the suite's folder, if it has moved")
+    parser.add_argument("run", type=existing, help="a results directory")
+    parser.add_argument("--dataset", type=existing, help="the suite's folder, if it has moved")
     parser.add_argument("--profile", default="standard")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S)
@@ -290,7 +291,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except JudgeError as error:
-        raise SystemExit(error.message) from error
+    run_command(main)

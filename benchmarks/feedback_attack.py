@@ -18,6 +18,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from benchmarks.command_line import run_command
 from judge.serve.boards.feedback import (
     MIN_GAIN,
     STEP,
@@ -210,4 +211,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import yaml
 
+from benchmarks.command_line import parser_of
 from judge.formulas.shapes import NAMED, OF_ARRAYS
 from judge.recalc.names import JUDGE
 from judge.recalc.trust import PAIR, RIGHT, Record, TrustTable, trust_table
@@ -118,5 +119,11 @@ def _wrong_shapes(
                 yield record.share, shape, engine, record
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Writes the page."""
+    parser_of(__doc__).parse_args()
     PAGE.write_text(page(trust_table()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

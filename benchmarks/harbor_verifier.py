@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import judge
+from benchmarks.command_line import existing, run_command
 from judge.api import ScoreOptions, score, verify
 from judge.authoring.platforms import HarborImages, export_harbor
 from judge.core.verdict import Verdict
@@ -67,9 +68,9 @@ Verdicts = dict[str, dict[int, str]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite")
-    parser.add_argument("--solutions", type=Path)
+    parser.add_argument("--solutions", type=existing)
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--harbor", type=Path)
+    parser.add_argument("--harbor", type=existing)
     arguments = parser.parse_args()
     suite = load_suite(arguments.suite)
     image = build_verifier_image(lambda line: print(line, file=sys.stderr))
@@ -202,4 +203,4 @@ def read(path: Path) -> dict[str, Any] | None:
 
 if __name__ == "__main__":
     print(f"judge {judge.__version__}")
-    main()
+    run_command(main)

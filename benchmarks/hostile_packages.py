@@ -1,6 +1,6 @@
 """Measures the cost of hostile packages: reading, and a verdict of both profiles.
 
-    .venv/bin/python benchmarks/hostile_packages.py [NAME …]
+    .venv/bin/python -m benchmarks.hostile_packages [NAME …]
 
 Each runs in a separate process. A verdict other than IW or WA, or a crash of the process, is a
 fault of the judge.
@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 import resource
-import sys
 import time
 
+from benchmarks.command_line import parser_of, run_command
 from tests.bounds import bound_process
 from tests.unit.compare.rules.hostile_packages import LARGE, SMALL
 from tests.unit.compare.rules.test_hostile import RULES, facts, judge
@@ -55,7 +55,10 @@ def measured(name: str) -> dict[str, object]:
 
 def main() -> None:
     """Prints a line for each package, and the worst figures."""
-    names = sys.argv[1:] or [*SMALL, *LARGE]
+    packages = [*SMALL, *LARGE]
+    parser = parser_of(__doc__)
+    parser.add_argument("names", nargs="*", choices=packages, metavar="NAME")
+    names = parser.parse_args().names or packages
     results = {}
     for name in names:
         results[name] = measured(name)
@@ -68,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import run_command
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.tools.box import HOME
@@ -145,4 +146,4 @@ def _lines(sandbox: Sandbox, server: BuiltServer, options: argparse.Namespace) -
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from benchmarks.command_line import run_command
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from judge.api.infer_options import InferOptions
@@ -198,4 +200,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

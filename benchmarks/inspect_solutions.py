@@ -28,6 +28,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 from openpyxl import load_workbook
 
 import judge
+from benchmarks.command_line import existing, run_command
 from judge.core.submission import Submission
 from judge.core.verdict import CaseResult
 from judge.grading.store import RunDirectory
@@ -131,8 +132,8 @@ def told_golds(text: str, suite: Suite, transcript: str) -> tuple[int, list[str]
 def main() -> None:
     """Judges, compares and imports the solutions, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suite", type=Path)
-    parser.add_argument("solutions", type=Path)
+    parser.add_argument("suite", type=existing)
+    parser.add_argument("solutions", type=existing)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     out = arguments.out or Path(tempfile.mkdtemp(prefix="inspect-solutions-"))
@@ -192,4 +193,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

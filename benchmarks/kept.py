@@ -1,6 +1,6 @@
 """Applies ``--keep``, ``--untouched`` and ``--formula-asked`` to a suite and to stored outputs.
 
-    PYTHONPATH=. .venv/bin/python benchmarks/kept.py SUITE [RUN]
+    .venv/bin/python -m benchmarks.kept SUITE [RUN ...]
 
 SUITE: judges every gold as an answer. By definition, ``--keep`` cannot reject a gold; this shows
 how many golds ``--untouched`` rejects, how many inputs have something to keep, and what a program
@@ -12,7 +12,6 @@ RUN: a results directory of the same suite; lists every loss in its stored outpu
 from __future__ import annotations
 
 import io
-import sys
 import time
 import warnings
 from collections import Counter
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import openpyxl
 
+from benchmarks.command_line import existing, parser_of, run_command
 from judge.compare.cells.answer_range import Plan, check, prepare
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import NoEngines, compute_and_check
@@ -190,11 +190,14 @@ def of_run(suite: Path, run: Path) -> None:
 
 def main() -> None:
     """Prints the figures."""
-    suite, *runs = map(Path, sys.argv[1:])
-    of_golds(suite)
-    for run in runs:
-        of_run(suite, run)
+    parser = parser_of(__doc__)
+    parser.add_argument("suite", type=existing)
+    parser.add_argument("runs", type=existing, nargs="*", metavar="RUN")
+    options = parser.parse_args()
+    of_golds(options.suite)
+    for run in options.runs:
+        of_run(options.suite, run)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -26,6 +26,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import judge
+from benchmarks.command_line import run_command
 from judge.api.progress import Silent
 from judge.grading.batch import Event
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
@@ -205,4 +206,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.corner_cases import LIMITS, WRONG, said_of
 from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
@@ -33,7 +33,7 @@ from judge.api.inferring import ask_model
 from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.task import Task
-from judge.errors import JudgeError, SuiteError
+from judge.errors import SuiteError
 from judge.files.yaml_documents import read_yaml
 from judge.grading.case import GradingRules
 from judge.suites.submissions import load_submissions
@@ -141,8 +141,8 @@ def print_trial(pairs: Sequence[tuple[Task, Submission]], sandbox: str, whom: In
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("solutions", type=Path)
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("solutions", type=existing)
+    parser.add_argument("suite", type=existing)
     parser.add_argument("--base-url", help="an endpoint; a scripted model if missing")
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--max-tokens", type=int, default=800)
@@ -171,7 +171,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except JudgeError as error:
-        raise SystemExit(error.message) from error
+    run_command(main)

@@ -25,6 +25,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
+
 RECORD = Path(__file__).parents[1] / "tests/unit/workbook/package_forms.json"
 PAGE = Path(__file__).parents[1] / "docs/package-forms.md"
 UNREADABLE = "unreadable"
@@ -179,7 +181,7 @@ def main() -> None:
     """Writes the page with the table of all forms."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true")
-    parser.add_argument("--before", type=Path)
+    parser.add_argument("--before", type=existing)
     parser.add_argument("--new", action="store_true")
     options = parser.parse_args()
     if options.record:
@@ -281,4 +283,4 @@ def shown(reading: Reading, plain: Reading) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

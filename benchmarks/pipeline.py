@@ -42,6 +42,7 @@ from typing import Any
 
 import openpyxl
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.processor_time import processor_time
 from judge.compare.cells.answer_range import prepare
 from judge.core.submission import Submission
@@ -239,11 +240,11 @@ class JudgeTimes:
 def main() -> None:
     """Runs all ways and prints a table and, with --json, the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("solutions", type=Path)
+    parser.add_argument("solutions", type=existing)
     parser.add_argument("suite")
     parser.add_argument("--limit", type=int, help="tasks (default: all that have a solution)")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--against", type=Path, help="another clone, measured in the same way")
+    parser.add_argument("--against", type=existing, help="another clone, measured in the same way")
     parser.add_argument("--plain-jobs", type=int, default=1, help="0: without the plain way")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--batch", type=int, default=25, help="tasks per turn")
@@ -459,4 +460,4 @@ def _batches(
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -10,8 +10,8 @@ old clone can be measured as well.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,7 +28,10 @@ from judge.sandbox.backends import cgroups, docker
 
 def main() -> None:
     """Grades the tasks of the turn."""
-    turn = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    parser = argparse.ArgumentParser(description="Runs a turn of benchmarks.pipeline.")
+    parser.add_argument("turn", type=argparse.FileType(encoding="utf-8"), metavar="TURN.json")
+    with parser.parse_args().turn as file:
+        turn = json.load(file)
     containers = ContainerTime.watching(docker.Container)
     lent = LentTime.watching(cgroups.GroupTree, cgroups.LentGroup)
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
+
 HERE = Path(__file__).resolve().parent.parent
 
 WORKER = """
@@ -93,8 +95,8 @@ def _median(figures: list[tuple[float, int]]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("suites", type=Path, nargs="+", metavar="SUITE")
-    parser.add_argument("--before", type=Path, metavar="TREE")
+    parser.add_argument("suites", type=existing, nargs="+", metavar="SUITE")
+    parser.add_argument("--before", type=existing, metavar="TREE")
     parser.add_argument("--workbooks", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=9)
     options = parser.parse_args()
@@ -134,4 +136,4 @@ def _line(name: str, size: str, figures: list[tuple[float, float]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

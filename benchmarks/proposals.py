@@ -1,6 +1,6 @@
 """Proposes rules for the published pairs of Spider2-V, and compares them with the published ones.
 
-    python benchmarks/proposals.py DATA
+    python -m benchmarks.proposals DATA
 
 DATA is the folder with ``spider2v_calc``. For each pair of input and gold, all proposals are kept.
 Counts how many published types of rules are among the proposed ones, how many golds pass, and how
@@ -9,13 +9,12 @@ many untouched inputs pass. Nothing is calculated: the values stored in the file
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, parser_of, run_command
 from judge.authoring.proposals import propose
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
@@ -28,7 +27,9 @@ from judge.suites import load_suite
 
 def main() -> None:
     """Prints a line for each pair whose proposals lack a published type, and the counts."""
-    suite = load_suite(Path(sys.argv[1]) / "spider2v_calc")
+    parser = parser_of(__doc__)
+    parser.add_argument("data", type=existing)
+    suite = load_suite(parser.parse_args().data / "spider2v_calc")
     judge = CaseJudge(Recalculator((), mode="never"), GradingRules(get_profile("standard")))
     counts: Counter[str] = Counter()
     seen = set()
@@ -68,4 +69,4 @@ def _with(task: Task, rules: Any) -> Task:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

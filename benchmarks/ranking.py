@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from benchmarks.command_line import run_command
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import TaskMeans, compare_pair
 from judge.serve.boards.ties import Metric, ties_of
@@ -64,4 +65,4 @@ def _seconds(act: Callable[[], object], rounds: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -1,10 +1,11 @@
 """Measures the cost of reading ranges of a large worksheet, also with another version.
 
-.venv/bin/python benchmarks/reading.py [OLD_TREE]
+.venv/bin/python -m benchmarks.reading [OLD_TREE ...]
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import subprocess
@@ -55,10 +56,17 @@ def measured(data: bytes) -> dict[str, float]:
 
 def main() -> None:
     """Prints a line for each range."""
-    if sys.argv[1:2] == ["--measure"]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("trees", type=Path, nargs="*", metavar="OLD_TREE")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
         print(json.dumps(measured(workbook())))
         return
-    trees = [*map(Path, sys.argv[1:]), Path(__file__).parents[1]]
+    for tree in options.trees:
+        if not (tree / "judge").is_dir():
+            parser.error(f"{tree} is no clone of the judge: it has no folder judge")
+    trees = [*options.trees, Path(__file__).parents[1]]
     times = []
     for tree in trees:
         program = f"import runpy, sys; sys.path.insert(0, {str(tree.resolve())!r})\n"

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from judge.errors import JudgeError, SubmissionError
+from benchmarks.command_line import existing, run_command
+from judge.errors import SubmissionError
 from judge.files.json_lines import read_json_lines
 from judge.suspects.model import About, Certainty, Suspect, read_suspects
 
@@ -152,11 +153,11 @@ def print_random_precision(table: Iterable[Row], suspects: Iterable[Suspect]) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("suspects", type=Path, help="what `judge verify --audit --out` wrote")
-    parser.add_argument("--readings", type=Path, default=READINGS)
+    parser.add_argument("suspects", type=existing, help="what `judge verify --audit --out` wrote")
+    parser.add_argument("--readings", type=existing, default=READINGS)
     parser.add_argument(
         "--answered-by",
-        type=Path,
+        type=existing,
         metavar="SOLUTIONS.jsonl",
         help="only the random tasks that these solutions answer, of all tables together",
     )
@@ -192,7 +193,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except JudgeError as error:
-        raise SystemExit(error.message) from error
+    run_command(main)

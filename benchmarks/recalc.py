@@ -23,6 +23,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
+from benchmarks.command_line import existing, run_command
 from benchmarks.conversion import Converter
 from benchmarks.golds import Gold, agrees, golds, stale_golds
 from judge.collector import rarely_collecting
@@ -305,7 +306,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("suite", type=Path, nargs="?")
+    parser.add_argument("suite", type=existing, nargs="?")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--engines", help="only these engines, separated by commas")
     parser.add_argument("--limit", type=int, help="measure only the first N golds")
@@ -320,4 +321,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
+
+from benchmarks.command_line import existing, run_command
 
 CASCADE = "cascade"
 
@@ -91,8 +92,8 @@ def _plain(text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("report", type=Path, help="what --json of benchmarks.recalc wrote")
-    parser.add_argument("--battery", type=Path, help="file for the table of the battery")
+    parser.add_argument("report", type=existing, help="what --json of benchmarks.recalc wrote")
+    parser.add_argument("--battery", type=existing, help="file for the table of the battery")
     arguments = parser.parse_args()
     report = json.loads(arguments.report.read_text(encoding="utf-8"))
     if arguments.battery:
@@ -102,4 +103,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

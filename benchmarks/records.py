@@ -27,6 +27,7 @@ from typing import Any
 
 from benchmarks.battery import BATTERY as BATTERY_FILE
 from benchmarks.battery import PLACE, PLACE_RANGE, SHEET, probes
+from benchmarks.command_line import existing, run_command
 from benchmarks.evidence import Sample, fold_of, samples_of, trust_data
 from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
 from benchmarks.remembered import RememberedEngine
@@ -378,10 +379,10 @@ def _with_misses(right: int, wrong: int, undecided: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("suite", type=Path, nargs="?")
-    parser.add_argument("--corpus", type=Path, action="append", default=[])
+    parser.add_argument("suite", type=existing, nargs="?")
+    parser.add_argument("--corpus", type=existing, action="append", default=[])
     parser.add_argument(
-        "--probes", type=Path, default=BATTERY_FILE, help="probes instead of the battery"
+        "--probes", type=existing, default=BATTERY_FILE, help="probes instead of the battery"
     )
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
@@ -401,4 +402,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

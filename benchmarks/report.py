@@ -21,6 +21,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks.command_line import existing, run_command
 from judge.report.build import build_report_data
 from judge.report.html import render_report
 from judge.report.load import LoadedRun, load_run
@@ -49,7 +50,7 @@ def enlarged(run: LoadedRun, tasks: int) -> LoadedRun:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=existing)
     parser.add_argument("--tasks", type=int, default=912)
     parser.add_argument("--keep", type=Path, help="file in which the report is kept")
     arguments = parser.parse_args()
@@ -107,4 +108,4 @@ def measure_opening(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

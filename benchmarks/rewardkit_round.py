@@ -23,6 +23,7 @@ from typing import Any
 
 from openpyxl import Workbook
 
+from benchmarks.command_line import existing, run_command
 from judge.api.comparing import compare_by_checklist
 from judge.authoring.rewardkit import read_rewardkit, rewardkit_files
 
@@ -153,7 +154,7 @@ def share_of(answer: Path, checklist: Path, profile: str) -> float:
 def main() -> int:
     """Makes both rounds; 0 if all rewards and items are the same."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("python", type=Path)
+    parser.add_argument("python", type=existing)
     parser.add_argument("--workspaces", type=int, default=20)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -192,4 +193,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

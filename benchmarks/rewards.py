@@ -20,6 +20,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import judge
+from benchmarks.command_line import existing, run_command
 from judge.api.rewards import reward_of
 from judge.core.score import score_verdicts
 from judge.core.verdict import Verdict
@@ -73,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rewards", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--solutions", type=Path)
+    parser.add_argument("--solutions", type=existing)
     parser.add_argument("--dataset", default="sample")
     arguments = parser.parse_args()
     suite = judge.load_suite(arguments.dataset)
@@ -117,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

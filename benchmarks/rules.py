@@ -1,6 +1,6 @@
 """Measures time and memory of rule lists: the judge, openpyxl and pandas in the same run.
 
-    python benchmarks/rules.py DATA [times|memory]
+    python -m benchmarks.rules DATA [times|memory]
 
 DATA is the folder with ``spider2v_calc`` (recorded verdicts and workbooks). Each recorded call is
 judged from the files, under ``official`` and under ``standard`` without engines. Immediately after
@@ -27,6 +27,7 @@ from typing import Any
 import openpyxl
 import pandas as pd
 
+from benchmarks.command_line import existing, parser_of, run_command
 from judge.compare.cells.computing import NoEngines
 from judge.compare.published_error import Side
 from judge.compare.rules.book import Book
@@ -42,7 +43,13 @@ MEMORY_BYTES = 512 << 20
 
 def main() -> None:
     """Prints the median and the worst time of each way."""
-    root = Path(sys.argv[1]) / "spider2v_calc"
+    parser = parser_of(__doc__)
+    parser.add_argument("data", type=existing)
+    parser.add_argument(
+        "figures", nargs="*", choices=["times", "memory", []], metavar="times|memory"
+    )
+    options = parser.parse_args()
+    root = options.data / "spider2v_calc"
     lines = (root / "published_verdicts.jsonl").read_text().splitlines()
     records = [record for record in map(json.loads, lines) if record["kind"] != "header"]
     ways: dict[str, Callable[[dict[str, Any], Path], object]] = {
@@ -51,7 +58,7 @@ def main() -> None:
         "openpyxl and pandas": _libraries,
     }
     warnings.simplefilter("ignore")
-    chosen = sys.argv[2:] or ["times", "memory"]
+    chosen = options.figures or ["times", "memory"]
     for way in ways.values():
         way(records[0], root)
     if "times" in chosen:
@@ -126,4 +133,4 @@ def _libraries(record: dict[str, Any], root: Path) -> object:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -36,6 +36,7 @@ from typing import Any, Protocol
 
 import openpyxl
 
+from benchmarks.command_line import existing, run_command
 from judge.closable import Closable
 from judge.sandbox import open_sandbox
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
@@ -434,7 +435,7 @@ def main() -> None:
             command.add_argument("--rounds", type=int, default=30)
             command.add_argument("--pause", type=float, default=0.7)
         if function in (throughput, both, imports):
-            command.add_argument("solutions", type=Path)
+            command.add_argument("solutions", type=existing)
             command.add_argument("suite")
             command.add_argument("--limit", type=int)
             command.add_argument("--batch", type=int, default=10)
@@ -448,4 +449,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

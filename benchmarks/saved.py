@@ -15,6 +15,7 @@ import contextlib
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.conversions import is_close
 from judge.core.submission import Origin
 from judge.errors import JudgeError
@@ -55,7 +56,7 @@ def outcomes(path: Path, recalculator: Recalculator) -> Counter[str]:
 def main() -> None:
     """Prints the workbooks with the most cells that are not right, and the total."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="workbooks that Excel saved")
+    parser.add_argument("folder", type=existing, help="workbooks that Excel saved")
     parser.add_argument("--shown", type=int, default=20, help="workbooks that are listed [20]")
     options = parser.parse_args()
     by_file: dict[str, Counter[str]] = {}
@@ -81,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.cluster_faults import host_process
+from benchmarks.command_line import existing, run_command
 from benchmarks.lines import bars, lines
 from benchmarks.scatter import Series
 from judge.sandbox.backends.cgroups import find_groups
@@ -77,7 +78,7 @@ def main() -> None:
     """Measures, prints and draws."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="sample")
-    parser.add_argument("--solutions", type=Path, default=SAMPLE)
+    parser.add_argument("--solutions", type=existing, default=SAMPLE)
     parser.add_argument("--copies", type=int, default=8)
     parser.add_argument("--workers", default="1,2,4,8")
     parser.add_argument("--plots", type=Path)
@@ -274,4 +275,4 @@ def draw(rounds: Sequence[Round], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

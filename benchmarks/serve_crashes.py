@@ -15,7 +15,6 @@ is wrong. --seed determines the moments.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -25,6 +24,7 @@ import time
 from collections import Counter
 from typing import Any
 
+from benchmarks.command_line import parser_of, run_command
 from benchmarks.serve_rig import Rig, is_right, rig_of
 
 PARTS = ("server", "dispatcher", "database", "all")
@@ -123,7 +123,7 @@ def calm(kind: str, number: int) -> tuple[dict[str, Any], list[str]]:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
@@ -138,4 +138,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

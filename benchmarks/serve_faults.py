@@ -13,7 +13,6 @@ scenario; exits with 1 if one fails. Needs root to mount file systems (`disk`, `
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -30,6 +29,7 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
+from benchmarks.command_line import parser_of, run_command
 from benchmarks.serve_rig import Rig, is_right, rig_of
 from judge.serve.operations.upkeep import changed_revisions
 from judge.serve.store import tables as t
@@ -323,7 +323,7 @@ def holds(name: str, seen: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("scenarios", nargs="*", default=list(SCENARIOS))
     parser.add_argument("--database", choices=["sqlite", "postgresql"])
     options = parser.parse_args()
@@ -341,4 +341,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -9,11 +9,11 @@ the number of answers by status code; exits with 1 at the first answer that brea
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.command_line import parser_of, run_command
 from tests.postgresql import new_database
 from tests.unit.serve.spine.test_routes import fuzz
 from tests.unit.serve.spine.world import ROLES, make_world
@@ -33,7 +33,7 @@ def fuzz_once(role: str, examples: int, number: int) -> Counter[int]:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -47,4 +47,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

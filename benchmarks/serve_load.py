@@ -18,7 +18,6 @@ Compare figures only within a line: other programs also use the machine; its loa
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import json
@@ -37,6 +36,7 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
+from benchmarks.command_line import parser_of, run_command
 from benchmarks.serve_rig import ACTOR, JUDGE, QUICK, SAMPLE, Rig, rig_of
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.catalog import set_phase_state
@@ -637,7 +637,7 @@ def median_of(values: Sequence[Any]) -> Any:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("measures", nargs="*", default=list(MEASURES))
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="sqlite")
     parser.add_argument("--times", type=int, default=1)
@@ -654,4 +654,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

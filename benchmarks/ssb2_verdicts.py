@@ -26,6 +26,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from benchmarks.command_line import existing, run_command
 from benchmarks.pairs import SUITE
 from judge.cli.main import judge as judge_command
 from judge.compare.cells.answer_range import check, prepare
@@ -301,7 +302,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--score", action="store_true", help="judge the rows with `judge score`")
     options = parser.parse_args(arguments)
@@ -332,4 +333,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

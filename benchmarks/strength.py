@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
 from judge.annotate.annotator import Annotator
 from judge.annotate.answers import ProgramRuns, formulas_problem
 from judge.annotate.archive import append_record, read_records
@@ -70,8 +71,8 @@ ROUNDS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("solutions", type=Path)
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("solutions", type=existing)
+    parser.add_argument("suite", type=existing)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0, help="of the suggestions")
     parser.add_argument("--victims", type=int, default=VICTIMS, help="wrong programs per task")
@@ -382,4 +383,4 @@ def report(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

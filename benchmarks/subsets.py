@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from benchmarks.command_line import run_command
 from judge.core.statistics import wilson
 from judge.core.task import Task
 from judge.report.breakdowns import COLUMNS, LAYOUT, ROWS, TABLES, Division, TaskFacts
@@ -58,4 +59,4 @@ def _line(
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

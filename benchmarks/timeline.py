@@ -32,6 +32,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
+
 ROOT = Path(__file__).parent.parent
 
 PROGRAM, OPENING, CLOSING, LAST, NOBODY = (
@@ -281,12 +283,14 @@ def _marks(seconds: float) -> Iterator[int]:
 def main() -> None:
     """Draws a run, and prints the seconds by kind."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("solutions", type=Path)
+    parser.add_argument("solutions", type=existing)
     parser.add_argument("suite")
     parser.add_argument("--limit", type=int, help="tasks (default: all)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sandbox", default="auto")
-    parser.add_argument("--clone", type=Path, default=ROOT, help="the clone whose judge is drawn")
+    parser.add_argument(
+        "--clone", type=existing, default=ROOT, help="the clone whose judge is drawn"
+    )
     parser.add_argument("--out", type=Path, default=Path("timeline.html"))
     parser.add_argument("--turn", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -320,4 +324,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import openpyxl
 
+from benchmarks.command_line import run_command
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.tools.box import HOME
@@ -160,4 +161,4 @@ def workbook_bytes() -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import judge
+from benchmarks.command_line import run_command
 from benchmarks.tool_sets import Knowing, chosen
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
@@ -171,4 +172,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -36,6 +36,7 @@ from typing import Any
 
 import openpyxl
 
+from benchmarks.command_line import run_command
 from benchmarks.hostile_servers import SERVER
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
@@ -370,4 +371,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

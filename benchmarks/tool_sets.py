@@ -29,6 +29,7 @@ from typing import Any
 from openpyxl.utils import coordinate_to_tuple, get_column_letter
 
 import judge
+from benchmarks.command_line import run_command
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
 from judge.api.planning import resume
@@ -317,4 +318,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

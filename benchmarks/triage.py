@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from benchmarks.command_line import run_command
 from judge.authoring.triage import QUESTIONS, Answer, Post, apply_rules, propose
 from judge.suites import load_suite
 
@@ -42,4 +43,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

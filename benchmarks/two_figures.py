@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from benchmarks.command_line import existing, run_command
 from judge.api.comparing import Engines
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.checker import other_cases
@@ -245,8 +246,8 @@ def show_drawn(
 def main() -> None:
     """Prints both figures, or drawn verdicts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suite", type=Path)
-    parser.add_argument("run", type=Path)
+    parser.add_argument("suite", type=existing)
+    parser.add_argument("run", type=existing)
     parser.add_argument("--draw", type=int, metavar="SEED")
     parser.add_argument("--verdicts", action="store_true")
     arguments = parser.parse_args()
@@ -269,4 +270,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

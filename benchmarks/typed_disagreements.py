@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import existing, run_command
 from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
@@ -271,7 +272,7 @@ def _table(entries: list[Compared], agrees: bool) -> list[str]:
 def main() -> int:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=existing)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     recorded = list(compared(arguments.data))
@@ -289,4 +290,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import openpyxl
 
+from benchmarks.command_line import run_command
 from judge.compare.cells.computing import compare_files
 from judge.core.submission import Origin
 from judge.recalc.computing import EngineCompute
@@ -248,4 +249,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -25,6 +25,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import judge
+from benchmarks.command_line import run_command
 from judge.core.task import Task
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
@@ -159,4 +160,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)
