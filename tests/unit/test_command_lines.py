@@ -26,6 +26,7 @@ SCRIPTS = [
 def test_every_script_has_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))  # as Python does for a script
     main = runpy.run_path(str(ROOT / "scripts" / name))["main"]
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with contextlib.suppress(SystemExit):
