@@ -58,7 +58,7 @@ KINDS = {
     "judge.recalc.service:ServicePool.ask": "engines",
     "judge.recalc.service:ServicePool.close": "ending engines",
     "judge.recalc.policy:Recalculator.fill": "recalculation, what to compute",
-    "judge.recalc.policy:Recalculator._prepared": "recalculation, the question",
+    "judge.recalc.calculation:Calculation._prepared": "recalculation, the question",
     "judge.recalc.cascade:Cascade.compute": "recalculation, weighted vote",
     "judge.recalc.cache:ResultCache.put": "recalculation, cache",
     "judge.grading.case:CaseJudge.conclude": "comparison",

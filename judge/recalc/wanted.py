@@ -43,6 +43,20 @@ class WantedCell(NamedTuple):
         return source.array_range is None and (source.row, source.column) == self.ref[1:]
 
 
+class ChosenCells(NamedTuple):
+    """The formula cells of some ranges that are to be computed.
+
+    Attributes:
+        cells: the cells.
+        refused: cell that has no value and cannot be computed -> the reason.
+        notes: what a person should know about the choice.
+    """
+
+    cells: Sequence[WantedCell]
+    refused: Mapping[CellRef, str]
+    notes: Sequence[str]
+
+
 def wanted_cells(
     workbook: Workbook, ranges: Sequence[CellRange]
 ) -> tuple[list[WantedCell], list[str]]:

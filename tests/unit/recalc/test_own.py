@@ -698,7 +698,7 @@ def test_engines_are_asked_where_the_judge_has_no_record(formula: str) -> None:
 def test_references_made_from_text_may_name_constants_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("judge.recalc.policy.calculates", lambda _: True)
+    monkeypatch.setattr("judge.recalc.calculation.calculates", lambda _: True)
     cells = {"A1": "=SUM(INDIRECT(C1))", "A2": "=SUM(INDIRECT(C2))", "A3": "=A1+1", "B2": "=B1+1"}
     values, _ = by_records({**cells, "B1": 5, "C1": "B1:B1", "C2": "B1:B2"})
     assert values == {1: 5, 2: 99, 3: 99}

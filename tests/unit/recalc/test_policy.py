@@ -17,11 +17,12 @@ import judge.sandbox
 import judge.workbook
 from judge.core.submission import Origin
 from judge.errors import JudgeError, RecalcError, WorkbookError
-from judge.recalc import policy, wanted
+from judge.recalc import calculation, wanted
 from judge.recalc.cache import ResultCache
+from judge.recalc.calculation import UNKNOWN_FUNCTION
 from judge.recalc.contract import EngineUnavailableError
 from judge.recalc.names import Mode
-from judge.recalc.policy import UNKNOWN_FUNCTION, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
 from judge.recalc.wanted import as_read, calculates
@@ -348,7 +349,7 @@ def test_another_version_of_the_code_reuses_nothing(
 ) -> None:
     data = package({"A1": "=1+1"})
     for value, digest in ((2, "one"), (3, "other")):
-        monkeypatch.setattr(policy, "code_digest", lambda digest=digest: digest)
+        monkeypatch.setattr(calculation, "code_digest", lambda digest=digest: digest)
         filled = recalculator(office(A1=value), cache=ResultCache(tmp_path)).fill(
             open_workbook(data), [ALL], origin=Origin.SOLUTION
         )
@@ -358,7 +359,7 @@ def test_another_version_of_the_code_reuses_nothing(
 def test_the_digest_of_the_code_covers_each_package_and_misses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = policy.code_digest.__wrapped__()
+    before = calculation.code_digest.__wrapped__()
     (tmp_path / "deep").mkdir()
     module = tmp_path / "deep" / "module.py"
     for covered in (judge.recalc, judge.formulas, judge.workbook, judge.sandbox):
@@ -367,12 +368,12 @@ def test_the_digest_of_the_code_covers_each_package_and_misses_none(
             patched.setattr(covered, "__path__", [str(tmp_path)])
             for text in ("one = 1", "one = 2"):
                 module.write_text(text)
-                found.add(policy.code_digest.__wrapped__())
+                found.add(calculation.code_digest.__wrapped__())
             module.unlink()
             with pytest.raises(JudgeError, match=covered.__name__):
-                policy.code_digest.__wrapped__()
+                calculation.code_digest.__wrapped__()
         assert len(found | {before}) == 3
-    assert policy.code_digest.__wrapped__() == before
+    assert calculation.code_digest.__wrapped__() == before
 
 
 def test_an_engine_that_does_not_answer_now_does_not_count_as_missing() -> None:
