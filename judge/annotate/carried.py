@@ -226,7 +226,7 @@ def repeated_records(material: Material, rng: random.Random) -> Iterator[Idea]:
         edits = moved_row(table, table.last_row, new, in_place=False)
         yield Idea(
             "repeated-record",
-            f"the last record of {table.sheet!r} once more in the next row",
+            f"the last record of {table.sheet!r} is repeated in the next row",
             tuple(edits),
             relation="two rows with the same record have the same answer within the table; in the "
             "next row, which the answer position includes, they do not",

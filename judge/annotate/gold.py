@@ -281,7 +281,7 @@ class GoldMaker:
         return self._formulas_checked.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
-        """A gold in which the answer is that of an output; None if the output has no answer."""
+        """A gold that has the answer of an output; None if the output has no answer."""
         return self._gold_of(task, gold, GoldSource("", data=output))[0]
 
     def propose(
@@ -604,7 +604,7 @@ def _with_kept_relations(
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
-    """The side whose answer becomes the gold: the chosen side, or the one with most sources."""
+    """The side whose answer becomes the gold: the chosen side, or the one with the most sources."""
     if decide:
         for side in sides:
             if any(sources[number].name == decide for number in side):

@@ -237,14 +237,10 @@ def _alike_where_unknown(
             for (workbook, computed), area in zip((first, second), areas, strict=True)
             if area is not None
         ]
-        values_by_side = [side.values() for side in sides]
+        stored = [side.values() for side in sides]
         unknown = [side.uncomputed().keys() for side in sides]
         for key in unknown[0] | unknown[1]:
-            value = (
-                None
-                if key in unknown[0] & unknown[1]
-                else values_by_side[key in unknown[0]].get(key)
-            )
+            value = None if key in unknown[0] & unknown[1] else stored[key in unknown[0]].get(key)
             for index, side in enumerate(sides):
                 ref = CellRef(side.cell_range.sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
                 values[index][ref] = value

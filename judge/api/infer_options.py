@@ -169,12 +169,15 @@ class InferOptions:
     ] = None
     feedback: Annotated[
         Feedback | None,
-        Remembered("What the model sees between rounds of multi [row-react-exec].", Section.ASKING),
+        Remembered(
+            "What the model sees between rounds in multi mode [row-react-exec].", Section.ASKING
+        ),
     ] = None
     rounds: Annotated[
         int | None,
         Remembered(
-            "Rounds of multi [5; 10 for typed answers], turns of desktop [15] and tools [50].",
+            "Rounds in multi mode [5; 10 for typed answers], turns in desktop mode [15] and "
+            "tools mode [50].",
             Section.ASKING,
             least=1,
         ),
@@ -304,7 +307,7 @@ class InferOptions:
     observation: Annotated[
         str | None,
         Remembered(
-            "What desktop shows: screen, tree, both, marks [screenshot].",
+            "What desktop mode shows: screen, tree, both, marks [screenshot].",
             Section.DESKTOP,
             choices="judge.desktop.choices:OBSERVATION_FORMS",
         ),
@@ -315,7 +318,9 @@ class InferOptions:
     ] = None
     history: Annotated[
         int | None,
-        Remembered("Earlier turns that a request of desktop shows [3].", Section.DESKTOP, least=0),
+        Remembered(
+            "Earlier turns that each request in desktop mode shows [3].", Section.DESKTOP, least=0
+        ),
     ] = None
     minutes: Annotated[
         float | None,
@@ -329,7 +334,7 @@ class InferOptions:
     tree_tokens: Annotated[
         int | None,
         Remembered(
-            "Longest tree that desktop shows, in tokens [10000].", Section.DESKTOP, least=100
+            "Longest tree that desktop mode shows, in tokens [10000].", Section.DESKTOP, least=100
         ),
     ] = None
     gui_only: Annotated[

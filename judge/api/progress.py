@@ -162,7 +162,7 @@ class LiveBar:
 
 
 class NotebookBar(LiveBar):
-    """A live line for library use: on a terminal, or in a notebook cell, as ``rich`` draws it."""
+    """A live line for library users, which ``rich`` draws on a terminal or in a notebook cell."""
 
 
 def progress_for(*, quiet: bool = False) -> Progress:

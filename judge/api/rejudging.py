@@ -288,7 +288,7 @@ def rejudge(
         dataset: the suite; None for the one that the run remembers.
         as_recorded: take what is not given here (profile, styles, recalculation, engine, options
             of the comparison, corrections, whether the best sample counts, trust in values) from
-            run.json, which anyone can have written.
+            run.json, which anyone may have written.
         trust_values: whether values of formulas are trusted in outputs that, by their records,
             were made elsewhere or only by mouse and keyboard.
         suspects: golds that may be at fault (``suspects.json``); scores without them are also

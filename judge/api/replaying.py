@@ -290,20 +290,15 @@ class _Foreign:
                 f"the agent used tools that the judge does not have ({names}): only command lines, "
                 f"{VIEW_XLSX} and {SUBMIT} can be repeated"
             )
-        instruction_paths = _PATH.findall(episode.head["instruction"])
+        stated = _PATH.findall(episode.head["instruction"])
         used = [path for line in calls for path in _PATH.findall(_text_of(line))]
         name = PurePosixPath(task.opened).name
-        named = [path for path in (*instruction_paths, *used) if PurePosixPath(path).name == name]
-        given = next(
-            (path for path in named if "/" in path), next(iter([*named, *instruction_paths]), None)
-        )
+        named = [path for path in (*stated, *used) if PurePosixPath(path).name == name]
+        given = next((path for path in named if "/" in path), next(iter([*named, *stated]), None))
         if given is None:
             raise StoreError("neither the agent's instruction nor its calls name the input")
         # The instruction names the answer last; without one, the last workbook of a call is it.
-        left = next(
-            (path for path in (*reversed(instruction_paths), *reversed(used)) if path != given),
-            None,
-        )
+        left = next((path for path in (*reversed(stated), *reversed(used)) if path != given), None)
         paths = {given: task.opened} | ({} if left is None else {left: task.collected})
         files = dict(task.files)
         for path, here in list(paths.items()):
@@ -365,7 +360,7 @@ def _here(line: ToolCallLine) -> tuple[str, Mapping[str, Any]] | None:
         return name, arguments
     command = arguments.get("command", arguments.get("cmd"))
     if name.casefold() in _SHELLS and isinstance(command, str):
-        # A here-document's end needs its line; what SWE-agent calls submit is a command there.
+        # The end of a here-document needs a line of its own; SWE-agent's submit is a shell command.
         return (SUBMIT, {}) if command.strip() == SUBMIT else ("bash", {"command": command})
     return None
 

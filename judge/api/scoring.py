@@ -86,8 +86,8 @@ class RunToScore:
         outputs: the folder of its finished outputs; None if it has submissions.
         fresh: whether the solutions or outputs come from outside the results directory.
         layout: how the files of a folder are laid out; None for the layout in run.json.
-        noted: whether this user's state folder remembers that they named the outputs; a server,
-            which names them each time, would only fill it.
+        noted: whether to record in this user's state folder that they named the outputs. A server
+            names them each time and does not need the record.
     """
 
     run: Path

@@ -440,7 +440,8 @@ judge may know.
 | `instruction` | the question |
 | `instruction_type` | the sort of task, in the suite's words |
 | `answer` | the form of the answer: `workbook`, `table`, `files` or `text` |
-| `details` | `name` and `value` of what else the question states, such as `answer_position` |
+| `details` | `name` and `value` of other facts that the question states, such as `answer_position`
+|
 | `groups` | `name` and `value` of the parts of the suite that the task belongs to |
 | `cases` | `number` and `inputs` of each case; an input has `path`, `kind`, `bytes`, `sha256` |
 

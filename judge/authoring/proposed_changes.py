@@ -75,7 +75,7 @@ class Pair:
 
     @cached_property
     def _renamed(self) -> Book:
-        """The input, in which sheets that the gold only renames have their new names."""
+        """The input, with the new names of sheets that the gold only renames."""
         names = self.question.names, self.gold.names
         new = {
             before: after

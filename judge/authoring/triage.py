@@ -493,7 +493,8 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
         Id to ``keep`` or ``drop`` and the note; rows without a decision are left out.
 
     Raises:
-        UsageError: a column is missing, or a decision is neither; every such row is named.
+        UsageError: a column is missing, or a decision is neither ``keep`` nor ``drop``; the message
+            names every such row.
     """
     text = text.removeprefix("\ufeff")
     first = text.split("\n", 1)[0]

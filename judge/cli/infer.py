@@ -351,7 +351,7 @@ class InferenceProgress:
         quiet: show nothing.
         silent_s: how long no task may finish until a line says so; it is repeated as often. None
             for never.
-        timeout_s: when a reply is given up, which that line says.
+        timeout_s: seconds after which the judge gives up on a reply; the line states them.
     """
 
     def __init__(self, *, quiet: bool, silent_s: float | None, timeout_s: float) -> None:

@@ -44,7 +44,7 @@ def table(*columns: str) -> Table:
 
 
 class Unbroken:
-    """A cell of a table: pieces that may come on several lines, but are themselves not broken."""
+    """A cell of a table: pieces that may be on different lines, but are not broken themselves."""
 
     _GAP = "  "
 

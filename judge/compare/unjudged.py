@@ -29,11 +29,11 @@ class UnjudgedChecker(Checker):
         """Accepts any options: a command passes its options to all tasks of a suite."""
 
     def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
-        """Returns a line that says that nothing is judged."""
+        """Returns a line saying that nothing is judged."""
         return "not judged"
 
     def key(self, task: Task) -> Mapping[str, object]:  # noqa: ARG002
-        """Returns only the name, as there is no finding that an option could change."""
+        """Returns only the name, because no option can change a finding that does not exist."""
         return {"checker": [self.name]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002

@@ -144,7 +144,8 @@ _TOO_LONG = FormulaForm("", NEVER_READ, None)
 
 _ROWS = re.compile(r"(\d(?<=[A-Za-z$]\d)\d*+)(?![\w.(!])")
 """Text outside sheet names that may be a row number. An expression that begins with a digit is
-found faster than one that begins with what is before it."""
+found faster than one that begins with the character before the digit.
+"""
 
 _ROW_DIGITS = 7
 
@@ -311,7 +312,7 @@ def _sums(call: re.Match[str]) -> list[Reference]:
 
 
 def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
-    """A rectangle, enlarged to hold one of the given size wherever that one starts inside it."""
+    """A rectangle, enlarged to contain every rectangle of the given size that starts in it."""
     row = reference.max_row if inside else reference.min_row
     column = reference.max_column if inside else reference.min_column
     return Reference(

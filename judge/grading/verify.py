@@ -220,7 +220,7 @@ def _inputs_of(task: Task, case: TestCase) -> Answer:
 
 
 def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | None:
-    """Measures the gold, and the gold with constants for formulas; only if the option is set."""
+    """Measures the gold with and without its formulas; None if the option is not set."""
     if task.checker.name != CELL_RANGE or task.checker.options.get("dynamic", OFF) == OFF:
         return None
     from judge.compare.cells.dynamic import constant_answer  # noqa: PLC0415  few runs use it

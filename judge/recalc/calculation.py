@@ -142,12 +142,12 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is computed or found out about some cells before an engine is asked.
+    """The values and facts about some cells that are known before an engine is asked.
 
     Attributes:
         dependencies: what the cells depend on.
         computed: cell that is computed without any engine, requested or not -> its value.
-        recorded: those of these that engines compute as well, but the judge was always right there.
+        recorded: the computed cells that engines can also compute, but the judge is always right.
         regional: the cells that depend on the region; None if it is the United States.
         notes: what a person should know about the request.
         make_request: makes the request to the engines.

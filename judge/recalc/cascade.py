@@ -54,7 +54,7 @@ _ABSENT = "absent"
 """Replaces an overruled engine in a cell that lacks a value because an engine is missing."""
 
 _PLAIN_TYPES = frozenset((int, float, str, bool))
-"""Types of values that are no errors."""
+"""Types of values that are not errors."""
 
 _NAMELESS = ErrorValue("#NAME?")
 

@@ -287,8 +287,8 @@ class CascadeResult:
         used: engines whose values were taken.
         office_alone: cells with a value that LibreOffice alone gave.
         notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered so far within its time limit that
-            it would answer in any run.
+        complete: whether every engine that could change a value answered well within its time
+            limit, so that it would answer in any run.
     """
 
     values: dict[CellRef, CellValue] = field(default_factory=dict)

@@ -51,8 +51,9 @@ _CLASSES = bytes(
     for byte in range(256)
 )
 _DATED = (b"0/0/00", b"0/00/00", b"0-0-00", b"0-00-00", b'"/"', b'"-"')
-"""What a date in text, or a string from which formulas make one, is in XML with every digit as 0,
-and every quotation mark, escaped or not, as its last character. Six searches for bytes take an
+"""How a date in text, or a string from which formulas make one, looks in XML after every digit is
+replaced by 0 and every quotation mark, escaped or not, by its last character. Six searches for
+bytes take an
 eighth of the time of one regular expression, which tries every number of the sheet."""
 
 _DATE = re.compile(
@@ -67,10 +68,10 @@ _NUMBERS = re.compile(
 """The first two numbers of a date."""
 
 _CODES = (b"mmm", b"MMM", b"Mmm", b"ddd", b"DDD", b"Ddd")
-"""What a part contains if a formula writes names of months or days."""
+"""A part contains one of these if a formula writes names of months or days."""
 
 _CODE_OF_NAME = re.compile("mmm|ddd", re.IGNORECASE)
-"""What a format contains that writes them."""
+"""A number format that writes such names contains one of these."""
 
 _CHARACTERS = frozenset(("CHAR", "UNICHAR"))
 _JOINING = frozenset(("CONCAT", "CONCATENATE", "TEXTJOIN", "SUBSTITUTE", "REPLACE"))
@@ -296,13 +297,14 @@ class Regional:
     Attributes:
         region: the region, which is not the United States.
         dates: the cells that may depend on a date in text; None for every cell.
-        names: those that may depend on a name of a month or day that a formula writes, or makes
-            a date from; None for every cell.
-        made: those of which no other reading shows whether an engine's value depends on the region:
-            those that may depend on names, or on a date that formulas make or contain; None for
-            every cell. The others only read dates of numbers in cells with constants.
-        hiding: those that may give a value where an engine that cannot read a date has an error;
-            None for every cell.
+        names: the cells that may depend on the name of a month or day that a formula writes or
+            turns into a date; None for every cell.
+        made: the cells that may depend on names, or on a date that formulas make or contain; None
+            for every cell. For these, reading the constants differently does not show whether an
+            engine's value depends on the region. All other cells only read dates of numbers in
+            cells with constants.
+        hiding: the cells that may have a value even if an engine cannot read a date and gets an
+            error; None for every cell.
     """
 
     region: Region

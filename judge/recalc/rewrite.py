@@ -112,7 +112,8 @@ _ANY_CELL = re.compile(
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
     """Empties the formula cells of a sheet, except for those to keep.
 
-    Formulas that fill other cells or that cells share stay, and so do cells in an unusual notation.
+    Formulas that fill other cells, and formulas that several cells share, stay; so do cells in an
+    unusual notation.
 
     Args:
         xml: the sheet.

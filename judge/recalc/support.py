@@ -321,7 +321,7 @@ def passed_on(
         walk: the formula cells in the order in which they were followed.
         is_marked: whether a cell is marked, whatever it reads.
         reads_text: whether a rectangle holds something that marks the cells that read it.
-        arrays: whether a cell may be free that reads cells which an array formula fills.
+        arrays: whether a cell that reads cells filled by an array formula may be free.
     """
     marked: set[CellRef] = set()
     free = _FreeCells(walk.index, reads_text, arrays=arrays)
@@ -345,7 +345,7 @@ class _FreeCells:
         self._reads_text = reads_text
         self._arrays = arrays
         self._filling: set[CellRef] = set()
-        """Cells that are free, if cells may be read that an array formula fills."""
+        """Cells that are free if cells filled by an array formula may be read."""
         self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
         """For each column: index of a free cell -> a later index; skips runs of free cells."""
         self._covered: dict[tuple[str, Reference], bool] = {}

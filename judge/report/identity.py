@@ -49,7 +49,7 @@ def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
     """Lines, one for each setting in run.json that affects verdicts and is ignored now.
 
     Args:
-        before: the run.json that the command found.
+        before: the run.json that existed before the command.
         now: the command's own description of the run.
     """
     counts = departures(now)

@@ -210,7 +210,7 @@ DESKTOP = Recipe(
     backports="trixie-backports",
     sources="desktop",
 )  # fmt: skip
-"""A Debian 13 with LibreOffice Calc on a screen in memory."""
+"""Debian 13 with LibreOffice Calc on a screen that exists only in memory."""
 
 
 AGENT = Recipe(

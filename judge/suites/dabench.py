@@ -52,7 +52,7 @@ class DABench(SuiteFormat):
         return (root / DEFINITION).is_file() and (root / LABELS).is_file()
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; each case names its missing table."""
+        """Reads a suite; a case whose table is missing names the table."""
         tasks, faults = read_suite(root)
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(TABLE,))
 

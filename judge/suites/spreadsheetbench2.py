@@ -127,7 +127,7 @@ def read_suite(root: Path) -> Contents:
     definitions = []
     for category in CATEGORIES:
         path = boundary.root / category / DEFINITION
-        if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
+        if not os.path.isfile(path):  # noqa: PTH113 - an invalid path is not a file
             notes.append(f"{category}/{DEFINITION}: is missing, so the category has no task")
             continue
         if not boundary.holds(path):
@@ -270,7 +270,7 @@ def _file(fields: Fields, name: str, category: str, boundary: Boundary) -> Path:
     if relative is None:
         raise fields.error(name, f"leaves the category: {text[:80]!r}")
     path = boundary.root / category / relative
-    if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
+    if not os.path.isfile(path):  # noqa: PTH113 - an invalid path is not a file
         raise FieldError(f"field {name!r}: there is no file {category}/{relative}")
     if not boundary.has_file(path):
         raise FieldError(f"field {name!r}: {category}/{relative} is a link that leaves the suite")

@@ -39,7 +39,7 @@ CANCEL_S = 5.0
 MAX_PAGES, MAX_TOOLS, MAX_LIST_BYTES, MAX_LEVELS = 20, 256, 1 * MIB, 64
 MAX_DESCRIPTION_CHARS = 4_096
 MAX_USELESS = 100
-"""How many lines that are not answers a server may send in an episode; more are its fault."""
+"""Largest number of lines other than answers that a server may send in an episode."""
 
 MAX_PICTURES, MAX_PICTURE_BYTES = 4, 8 * MIB
 _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB

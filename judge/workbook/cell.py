@@ -103,7 +103,7 @@ class CellRange(Rectangle):
 
 
 class Cell(NamedTuple):
-    """A cell as the file stores it; a tuple, since these are made several times as fast.
+    """A cell as the file stores it; a tuple, because tuples are created several times as fast.
 
     Attributes:
         row: 1-based row.

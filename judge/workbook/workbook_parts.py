@@ -361,7 +361,7 @@ def _content_types(package: Package) -> _ContentTypes:
         if depth != 1 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
             raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not allowed there")
         if key in table:
-            raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
+            raise WorkbookError(f"{_CONTENT_TYPES} defines {key[:80]} twice")
         table[key] = declared
         types.names[key] = name
 

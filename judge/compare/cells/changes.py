@@ -36,8 +36,9 @@ MAX_EDITS = 5_000
 """The most cells in which two cases of a task may differ."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""How many single values are tried at most; and after how many changes of the answer the trials
-end."""
+"""Largest number of single values that are tried, and number of changes of the answer after which
+the trials end.
+"""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 

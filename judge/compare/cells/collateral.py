@@ -82,7 +82,7 @@ class Lines:
             rows, row_shifts = _placed(shifted, second, answer, by_row=True)
         return Lines(rows, columns, row_shifts + column_shifts)
 
-    def key_in_other(self, key: int) -> int | None:
+    def moved_key(self, key: int) -> int | None:
         """Returns the key of a cell in the other sheet; None if its line was deleted."""
         if self.rows is None and self.columns is None:
             return key
@@ -99,7 +99,7 @@ IN_PLACE = Lines()
 
 
 def _moved(contents: Contents, lines: Lines) -> Contents:
-    placed = ((lines.key_in_other(key), content) for key, content in contents.items())
+    placed = ((lines.moved_key(key), content) for key, content in contents.items())
     return {key: content for key, content in placed if key is not None}
 
 
@@ -542,7 +542,7 @@ class _SheetSides:
 
     def is_answer(self, key: int) -> bool:
         """Whether a cell of the input is part of the answer, in gold or output."""
-        keys = self.in_gold.key_in_other(key), self.in_output.key_in_other(key)
+        keys = self.in_gold.moved_key(key), self.in_output.moved_key(key)
         return any(
             other_key is not None and _is_within(other_key, self.answer) for other_key in keys
         )
@@ -570,37 +570,35 @@ class _Count:
         self._moved += sides.in_output.shifts
         reached, of_input = set(), set()
         for key, original in sides.before.items():
-            there, expected = sides.in_output.key_in_other(key), sides.in_gold.key_in_other(key)
-            reached.add(there)
-            of_input.add(expected)
+            output_key, gold_key = sides.in_output.moved_key(key), sides.in_gold.moved_key(key)
+            reached.add(output_key)
+            of_input.add(gold_key)
             if sides.is_answer(key):
                 continue
             self._exposed += 1
-            content = _NOTHING if there is None else sides.output.get(there, _NOTHING)
-            if not self._same(original, content, moved=self._in_output):
-                gold_content = _NOTHING if expected is None else sides.gold.get(expected, _NOTHING)
-                self._note(name, key, self._harm(original, gold_content, content))
+            actual = _NOTHING if output_key is None else sides.output.get(output_key, _NOTHING)
+            if not self._same(original, actual, moved=self._in_output):
+                expected = _NOTHING if gold_key is None else sides.gold.get(gold_key, _NOTHING)
+                self._note(name, key, self._harm(original, expected, actual))
                 lost = (
-                    original.formula is not None and content != _NOTHING and content.formula is None
+                    original.formula is not None and actual != _NOTHING and actual.formula is None
                 )
-                self._formulas_lost += lost and self._same(
-                    original, gold_content, moved=self._in_gold
-                )
-        for key, content in sides.output.items():
+                self._formulas_lost += lost and self._same(original, expected, moved=self._in_gold)
+        for key, actual in sides.output.items():
             if key not in reached and not _is_within(key, sides.answer):
                 # In a line that only the output has, the gold's cell at this address is a different
                 # one.
-                gold_content = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
-                self._note(name, key, self._harm(_NOTHING, gold_content, content))
+                expected = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
+                self._note(name, key, self._harm(_NOTHING, expected, actual))
 
-    def _harm(self, original: Content, gold_content: Content, content: Content) -> Harm:
-        if self._same(gold_content, content, moved=self._in_gold or self._in_output):
+    def _harm(self, original: Content, expected: Content, actual: Content) -> Harm:
+        if self._same(expected, actual, moved=self._in_gold or self._in_output):
             return Harm.AS_GOLD
-        if not self._same(original, gold_content, moved=self._in_gold):
+        if not self._same(original, expected, moved=self._in_gold):
             return Harm.OTHER
         if original == _NOTHING:
             return Harm.ADDED
-        return Harm.ERASED if content == _NOTHING else Harm.OVERWRITTEN
+        return Harm.ERASED if actual == _NOTHING else Harm.OVERWRITTEN
 
     def _same(self, first: Content, second: Content, *, moved: bool) -> bool:
         """Whether two cells have the same content.
@@ -649,7 +647,7 @@ def _new_errors(before: Workbook, output: Workbook, sides: _SheetSides) -> int:
     """Counts cells of an output sheet with an error value that the input does not have there."""
     old: set[int | None] = set()
     if sides.before_name is not None:
-        old = {sides.in_output.key_in_other(key) for key in _errors(before, sides.before_name)}
+        old = {sides.in_output.moved_key(key) for key in _errors(before, sides.before_name)}
     return len(_errors(output, sides.output_name) - old)
 
 
@@ -671,12 +669,10 @@ def _restyled(before: Workbook, gold: Workbook, output: Workbook, sides: _SheetS
         details = StyleChecker(before, workbook, _STYLE).details(
             first,
             area,
-            lambda key: key if (there := placed.key_in_other(key)) is None else there,
+            lambda key: key if (there := placed.moved_key(key)) is None else there,
             skip=(),
         )
-        return {
-            key: detail for key, detail in details.items() if placed.key_in_other(key) is not None
-        }
+        return {key: detail for key, detail in details.items() if placed.moved_key(key) is not None}
 
     restyled = [key for key in details(output, third, sides.in_output) if not sides.is_answer(key)]
     if not restyled:

@@ -357,31 +357,27 @@ def with_erased_content(comparison: Comparison, before: Workbook | Path) -> Comp
             blank.setdefault(difference.sheet, []).append(cell_key(*cell))
     if not blank:
         return comparison
-    input_values: dict[tuple[str, int], CellValue] = {}
+    inputs: dict[tuple[str, int], CellValue] = {}
     try:
         before = open_workbook(before) if isinstance(before, Path) else before
         for sheet, keys in blank.items():
             name = match_sheet(sheet, before.sheet_names)
             if name is not None:
                 values = before.sheet(name).values(_around(keys))
-                input_values.update({(sheet, key): values.get(key) for key in keys})
+                inputs.update({(sheet, key): values.get(key) for key in keys})
     except WorkbookError:
         return comparison
     return replace(
         comparison,
-        differences=tuple(
-            _with_input(difference, input_values) for difference in comparison.differences
-        ),
+        differences=tuple(_with_input(difference, inputs) for difference in comparison.differences),
     )
 
 
-def _with_input(
-    difference: Difference, input_values: dict[tuple[str, int], CellValue]
-) -> Difference:
+def _with_input(difference: Difference, inputs: dict[tuple[str, int], CellValue]) -> Difference:
     cell = parse_cell(difference.cell)
     if cell is None or difference.kind is not DifferenceClass.MISSING:
         return difference
-    value = input_values.get((difference.sheet, cell_key(*cell)))
+    value = inputs.get((difference.sheet, cell_key(*cell)))
     return replace(difference, erased=None if value == "" else value)
 
 

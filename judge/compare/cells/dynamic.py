@@ -543,7 +543,7 @@ class PrecedentFinder:
         return Reason.NOT_RECALCULATED if traits.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
-        """Whether a formula reads a formula that is computed after it, so that both form a circle.
+        """Whether a formula reads a formula that is computed after it: a circular reference.
 
         If the workbook does not allow circular references, no engine has a value for them. If it
         does, values depend on the previous ones.

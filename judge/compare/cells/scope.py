@@ -38,9 +38,9 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 # -- what the input had, the gold kept, and the output lost ----------------------------------------
-# Features are identified by their content, in the whole workbook. Only as much of a feature is
-# expected as both input and gold have: not what the gold itself changed, moved to another sheet or
-# lost.
+# Features are identified by their content, in the whole workbook. The output must have as much of a
+# feature as input and gold have in common. What the gold itself changed, moved to another sheet or
+# lost is not expected.
 
 FORMULA = "formula"
 """Kind of a loss of formulas; all other kinds are those of :class:`FeatureKind`."""
@@ -135,15 +135,15 @@ def find_losses(
     losses = [
         Loss(
             kind.value,
-            quantity.label,
-            *_lost_place(quantity, expected.places(kind, content), actual.places(kind, content)),
+            feature.label,
+            *_lost_place(feature, expected.places(kind, content), actual.places(kind, content)),
             kept,
             left,
         )
-        for (kind, content), quantity in first
-        if (kept := _kept(kind, content, quantity, expected))
+        for (kind, content), feature in first
+        if (kept := _kept(kind, content, feature, expected))
         > (left := actual.measure(kind, content))
-        and not _on_lost_sheet(kind, quantity, expected, actual)
+        and not _on_lost_sheet(kind, feature, expected, actual)
         and not (kind is FeatureKind.CHART_PART and kept - lost_parts[content] <= left)
     ]
     losses += _lost_formulas(before, gold, output, answer)
@@ -161,9 +161,9 @@ def _parts_of_lost_charts(first: Features, expected: Features, actual: Features)
     the one with the most parts.
     """
     lost_parts: Counter[str] = Counter()
-    for (kind, content), quantity in first:
+    for (kind, content), feature in first:
         if kind is FeatureKind.CHART:
-            lost = _kept(kind, content, quantity, expected) - actual.measure(kind, content)
+            lost = _kept(kind, content, feature, expected) - actual.measure(kind, content)
             for label, count in first.chart_parts[content].items():
                 lost_parts[label] += max(lost, 0) * count
     return lost_parts
@@ -171,13 +171,9 @@ def _parts_of_lost_charts(first: Features, expected: Features, actual: Features)
 
 def _redefined(first: Features, expected: Features, actual: Features) -> Iterator[tuple[str, str]]:
     for name, meanings in first.definitions.items():
-        actual_meanings = actual.definitions.get(name, Counter())
+        now = actual.definitions.get(name, Counter())
         kept = meanings & expected.definitions.get(name, Counter())
-        yield from zip(
-            (kept - actual_meanings).elements(),
-            (actual_meanings - meanings).elements(),
-            strict=False,
-        )
+        yield from zip((kept - now).elements(), (now - meanings).elements(), strict=False)
 
 
 def _features(workbook: Workbook) -> Features:
@@ -185,30 +181,30 @@ def _features(workbook: Workbook) -> Features:
         return read_features(workbook.package, workbook.tabs, workbook.shared_strings)
 
 
-def _kept(kind: FeatureKind, content: str, quantity: Quantity, expected: Features) -> int:
-    return min(quantity.measure, expected.measure(kind, content))
+def _kept(kind: FeatureKind, content: str, feature: Quantity, expected: Features) -> int:
+    return min(feature.measure, expected.measure(kind, content))
 
 
 def _lost_place(
-    quantity: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
+    feature: Quantity, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
     """Finds the sheet and cells of the first lost feature; an equal one may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
-    for sheet, where in quantity.places:
+    for sheet, where in feature.places:
         cells = folded(sheet), where
         if left[cells] > 0:
             left[cells] -= 1
         elif cells in kept:
             return sheet, where
-    return quantity.sheet, quantity.where
+    return feature.sheet, feature.where
 
 
 def _on_lost_sheet(
-    kind: FeatureKind, quantity: Quantity, expected: Features, lost: Features
+    kind: FeatureKind, feature: Quantity, expected: Features, lost: Features
 ) -> bool:
     """Whether the feature's whole sheet was lost; then only the sheet is reported."""
-    sheet = folded(quantity.sheet)
+    sheet = folded(feature.sheet)
     return (
         kind is not FeatureKind.SHEET
         and bool(sheet)

@@ -37,7 +37,7 @@ from judge.workbook.reader import Workbook
 _GRID_ROWS, _GRID_COLUMNS = 50, 26
 """Largest number of rows and columns that ``sheet-data`` and ``range-values`` return."""
 
-_MAX_STEPS = 100_000  # nodes that are evaluated, those of loops in every turn
+_MAX_STEPS = 100_000  # nodes that are evaluated; those of a loop count in every iteration
 _MAX_SORTED_ROWS = 100_000  # of a column that is read
 
 

@@ -141,7 +141,8 @@ class OfficialJudge:
                 )
                 self._differences.add((number, "cells", "formatting"), sheet, shown_values)
                 return True
-        # Operators bind such that the class of the number format is compared for every board.
+        # Because of the precedence of its operators, the class of the number format is compared for
+        # every board.
         classes = looks[0].format_class, looks[1].format_class
         if classes[0] != classes[1]:
             shown_values = Evidence(*classes, f"number format of {where(keys[1])}")

@@ -35,8 +35,8 @@ def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] |
     """Returns the width and height of a chart in whole centimetres.
 
     Programs store a chart's size in different ways, and round differently when they convert it.
-    Sizes are rounded up from three quarters of a centimetre on, because programs do not create
-    charts whose size is near such a value.
+    A fraction of three quarters of a centimetre or more is rounded up, because programs do not
+    create charts whose size is near such a value.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit.

@@ -27,7 +27,9 @@ _LONE_COMMA = re.compile(r",\s*+([}\]])")
 _NAMED = re.compile(r"@(?P<name>\w++)\[")
 _OPEN = re.compile(r"\{(?=\s*+[\"'}/#])")
 _MAX_FAILURES = 20_000
-_COST_OF_DEEP_JSON = 20  # how many failed attempts a text that nests too deep counts as
+_COST_OF_DEEP_JSON = (
+    20  # number of failed attempts that a text counts as if it is nested too deeply
+)
 _MAX_REREAD_CHARS = 8_000_000
 
 
@@ -123,7 +125,7 @@ def _published_cleaning(text: str) -> str:
     """Changes the text as the published script does before it reads JSON.
 
     Another rule of the script, about values without quotes, is left out, because it makes no
-    difference: text that it matches is not JSON before the rule is applied, nor afterwards.
+    difference: text that it matches is not JSON, neither before nor after the rule is applied.
     """
     text = _TUPLE.sub(r"[\1]", text)
     text = text.replace('\\"', '"').replace("True", "true").replace("False", "false")

@@ -324,7 +324,7 @@ class Connection:
         return Connection(self._client, self._address, clock=self._clock, turns=self._turns)
 
     def prepare(self, recipe: WorkerRecipe) -> None:
-        """Makes all workers open the sandbox and the engines, those that join later too."""
+        """Makes all workers open the sandbox and the engines, including workers that join later."""
         with self._calling():
             self._client.register_plugin(JudgePlugin(pickle.dumps(recipe)), name=NAME)
 

@@ -96,7 +96,7 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
 
 
 def check_no_cell(node: Node, value: Scalar) -> None:
-    """Refuses a value that functions of ranges leave out if a node returns it as that of a cell.
+    """Refuses a blank or logical value of a cell, which functions of ranges ignore.
 
     Raises:
         UnsureError: a blank or a logical value, returned by a function that may return a reference.
@@ -160,7 +160,7 @@ def _is_of_single_values(evaluation: Evaluation, node: Node) -> bool:
 
 
 def reference_of(evaluation: Evaluation, node: Node) -> Reference:
-    """The rectangle that a node refers to: a written reference, or that of OFFSET or INDIRECT.
+    """The rectangle that a node refers to, as a written reference or through OFFSET or INDIRECT.
 
     Raises:
         UnsureError: the node is neither.

@@ -1,4 +1,4 @@
-"""What cells are computed from here: the sheets of a workbook, and what was computed before."""
+"""The data from which the judge computes cells: the sheets of a workbook, and earlier results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MAX_CELLS = 2_000_000
 """Largest number of cells that are read for one workbook."""
 
 MAX_COMPARED = 20_000_000
-"""Largest number of cells that functions compare and add up. All cells of a range of numbers count,
-but of a range with a criterion, whose values are kept in order, only the cells that meet the
-criterion."""
+"""Largest number of cells that functions compare and add up. In a range of numbers, every cell
+counts. In a range with a criterion, only the cells that meet it count, because the values of the
+range are sorted once.
+"""
 
 MAX_INSTEAD = 2_000_000
 """Largest number of cells that functions compare and add up for formulas that engines can compute
@@ -60,7 +61,7 @@ class Budget:
         self._left = MAX_COMPARED
 
     def restrict(self) -> None:
-        """Allows no more than what formulas may take that engines can compute as well."""
+        """Lowers the limit to that of formulas that engines can compute as well."""
         self._left = min(self._left, MAX_INSTEAD)
 
     @property
@@ -240,7 +241,7 @@ def plain_scalar(value: CellValue) -> Scalar:
 
 
 def between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """Those of the sorted rows that are from ``first`` to ``last``, both included."""
+    """The sorted rows from ``first`` to ``last``, inclusive."""
     return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
 
 
@@ -250,8 +251,8 @@ def subtotals_by_column(
     """The subtotals of a sheet.
 
     Returns:
-        Column -> sorted rows of the cells that call SUBTOTAL or AGGREGATE, and which of these their
-        formula is; empty for a formula of which the call is only a part.
+        Column -> sorted rows of the cells that call SUBTOTAL or AGGREGATE, and the name of that
+        function; the name is empty if the call is only a part of the formula.
     """
     columns: dict[int, tuple[list[int], list[str]]] = {}
     for column, (rows, cells) in index.sheet(sheet).cells.items():

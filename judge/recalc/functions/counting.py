@@ -219,7 +219,7 @@ def _nth(
 
 
 def _subtotal(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """SUBTOTAL: omits other subtotals, rows that a filter hides, and from 101 all hidden rows.
+    """SUBTOTAL: omits other subtotals and filtered rows, and from number 101 on all hidden rows.
 
     Raises:
         UnsureError: the function number is unusual.
@@ -299,7 +299,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
             evaluation.converted = True  # only the functions from 14 on take arrays
             return VALUE
         if ranks and not is_reference(argument):
-            # Of what is calculated, only errors are left out, whatever else the option says.
+            # Among calculated values, only errors are left out, whatever else the option says.
             if option not in (4, 6) and not isinstance(argument, Operation):
                 raise UnsureError
             values += all_of(evaluation, argument).filled()

@@ -420,10 +420,10 @@ class Values(Protocol):
         ...
 
     def repeated(self, part: Hashable, compute: Callable[[], _Result]) -> _Result:
-        """The result for a part of a formula, computed again only if the one before was another.
+        """The result for a part of a formula; recomputed if the previous call was for another part.
 
         Args:
-            part: identifies the part among those of the sheet that may be repeated.
+            part: identifies this part among the repeatable parts of the sheet.
             compute: computes the result.
 
         Raises:
@@ -629,8 +629,8 @@ def table_rows(
     Args:
         table: the database.
         conditions: the criteria range.
-        computed: gets the place of a condition that does not belong to a column of the database,
-            and a row; returns whether the row meets it.
+        computed: gets the position of a condition that does not belong to a column of the database,
+            and a row; returns whether the row meets the condition.
     """
     names = names_of(table)
     matching: set[int] = set()

@@ -36,7 +36,7 @@ FIRST_DAYS = 60
 """
 
 MAX_PLAIN_DAY = 27
-"""Largest day of a month that is never its last one."""
+"""The largest day number that is never the last day of a month."""
 
 # -- dates -----------------------------------------------------------------------------------------
 

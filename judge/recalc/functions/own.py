@@ -633,9 +633,9 @@ def followed_values(
 def values_of_constants(
     contents: Contents, cells: Mapping[CellRef, Cell]
 ) -> dict[CellRef, CellValue]:
-    """Computes cells whose values are the judge's whatever engines say, from constants alone.
+    """Computes cells from constants alone; the judge takes these values whatever the engines say.
 
-    They count towards what :func:`followed_values` left of the limits.
+    They count against the limits of :func:`followed_values`.
 
     Args:
         contents: the workbook.

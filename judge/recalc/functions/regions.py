@@ -38,9 +38,9 @@ class Names:
         short_months: the names that ``mmm`` writes.
         days: the names that ``dddd`` writes, Sunday first.
         short_days: the names that ``ddd`` writes.
-        other_codes: the first letters of the codes of English formats that the language writes
-            otherwise, such as ``y`` where ``aaaa`` is the year; ``a`` for ``AM/PM`` if it shows
-            other letters.
+        other_codes: first letters of English format codes for which the language uses other
+            letters, such as ``y`` if it writes the year as ``aaaa``; ``a`` for ``AM/PM`` if it
+            shows other letters.
     """
 
     language: str

@@ -564,10 +564,10 @@ class _Table:
         return totals
 
     def sorted_groups(self, field: int, order: int | None, totals: bool) -> _Groups:
-        """The groups by the columns of an argument, in the order that another one requests.
+        """The groups by the columns of one argument, in the order that another argument requests.
 
         Raises:
-            UnsureError: an order other than the usual one if there are several columns of fields.
+            UnsureError: there are several columns of fields, and the order is not the usual one.
         """
         groups = _Groups(self.fields[field])
         if order is None or order == 1:

@@ -236,8 +236,9 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 _FIRST_UNMAPPED, _COMPATIBILITY_FORMS = "\u3040", "\uf900"
-"""Characters between these, such as Chinese ones, have no similar one in a character set of
-Windows; some of the others have: the code of a Greek alpha is that of ``a``."""
+"""Characters between these, such as Chinese ones, resemble no character of a Windows character set.
+Some of the others do: a Greek alpha has the code of ``a``.
+"""
 
 
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:

@@ -126,7 +126,7 @@ _BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
 _CAPABILITIES = (
     "SETUID",  # to run each case as another user
     "SETGID",
-    "KILL",  # to kill what that user left
+    "KILL",  # to kill the processes that this user left behind
 )
 _WARDEN_MEMORY_BYTES = 256 * MIB
 _WARDEN_PROCESSES = 8  # for the warden itself, on top of the processes of a case

@@ -122,9 +122,7 @@ def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[
             .limit(200),
         )
     level = json.loads(last["document"])["level"]
-    return {
-        "versions": [{**version, "created": _creation_time(version, level)} for version in rows]
-    }
+    return {"versions": [{**version, "created": _created(version, level)} for version in rows]}
 
 
 @router.get("/boards/{board}/versions/{number}", dependencies=[rate("read")])
@@ -317,11 +315,11 @@ def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **document,
         "sha256": version["sha256"],
-        "created": _creation_time(version, document["level"]),
+        "created": _created(version, document["level"]),
     }
 
 
-def _creation_time(version: Mapping[str, Any], level: str) -> str:
+def _created(version: Mapping[str, Any], level: str) -> str:
     """When a version was made; rounded down if the exact time would reveal when a judging ended."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
@@ -508,7 +506,7 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The last version, of each board that is not hidden, that does not depend on this judging."""
+    """For each board that is not hidden, the last version that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,

@@ -354,7 +354,7 @@ def _checked_url(text: str) -> URL:
 
 def _make_private(path: Path) -> None:
     """Makes the file of a database, unless it exists; only its owner can read it."""
-    with contextlib.suppress(OSError):  # what SQLite cannot open, it reports itself
+    with contextlib.suppress(OSError):  # SQLite itself reports files that it cannot open
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 

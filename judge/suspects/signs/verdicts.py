@@ -166,7 +166,9 @@ class Leaning(enum.Enum):
     """What the differing values suggest about a gold and an answer."""
 
     GOLD = enum.auto()
-    """The question has the gold's strings, or the difference is one that readers leave open."""
+    """The question has the gold's strings, or the difference is one that questions usually leave
+    open.
+    """
     ANSWER = enum.auto()
     """The question has the answer's strings."""
     UNDECIDED = enum.auto()

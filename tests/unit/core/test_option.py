@@ -221,7 +221,10 @@ def test_the_defaults_in_help_are_those_of_the_settings() -> None:
     typed, typed_multi = load_typed_setting("single"), load_typed_setting("multi")
     desktop, spider2v = load_desktop_setting(""), load_desktop_setting("spider2v")
     assert in_brackets("rounds") == f"{multi.rounds}; {typed_multi.rounds} for typed answers"
-    assert f"turns of desktop [{desktop.rounds}]" in options_in(InferOptions)["rounds"].option.help
+    assert (
+        f"turns in desktop mode [{desktop.rounds}]"
+        in options_in(InferOptions)["rounds"].option.help
+    )
     assert in_brackets("rows") == str(single.rows) == str(multi.rows)
     assert in_brackets("content") == single.content == multi.content
     assert in_brackets("temperature") == (

@@ -225,7 +225,7 @@ class Table:
 
     Attributes:
         headings: the headings of the columns; blank columns without one are left out.
-        rows: the rows below that hold something.
+        rows: the rows below it that are not blank.
     """
 
     headings: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Applies conditional formats as the published functions do, with their reading of formulas.
 
-A condition is a function of the value of one cell: every relative reference is taken for that cell.
+A condition is a function of the value of one cell: relative references are resolved for that cell.
 References that are absolute in both directions are read as lists. The formulas that can be computed
 here are those that occur in conditions of real workbooks.
 """
