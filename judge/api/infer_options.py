@@ -162,7 +162,7 @@ class InferOptions:
     mode: Annotated[
         Mode | None,
         Remembered(
-            "One round, several, values for programs, or mouse and keyboard.",
+            "One round, several rounds, values instead of programs, tools, or a desktop.",
             Section.ASKING,
             usual="single",
         ),

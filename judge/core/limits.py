@@ -46,7 +46,7 @@ class Limits:
     output_bytes: Annotated[
         int,
         Option(
-            "Size of what it writes [{default}].", Section.LIMITS, flag="output-size", size=True
+            "Output size of a program [{default}].", Section.LIMITS, flag="output-size", size=True
         ),
     ] = 64 * MIB
     console_bytes: int = 64 * 1024

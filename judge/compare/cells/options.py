@@ -102,7 +102,7 @@ class CheckOptions:
         float | None, Option("Numbers may differ by this.", Section.EQUAL, least=0)
     ] = None
     relative_tolerance: Annotated[
-        float | None, Option("The same as a share.", Section.EQUAL, least=0)
+        float | None, Option("The same, as a share of the number.", Section.EQUAL, least=0)
     ] = None
     ignore_case: Annotated[
         bool | None, Option("Upper and lower case are the same.", Section.EQUAL, negatable=True)
@@ -115,7 +115,7 @@ class CheckOptions:
     ] = None
     ignore_extra: Annotated[
         bool | None,
-        Option("Let values pass where the gold is blank.", Section.EQUAL, negatable=True),
+        Option("Accept values where the gold is blank.", Section.EQUAL, negatable=True),
     ] = None
     ignore: Annotated[
         tuple[str, ...],
