@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from judge.compare.cells.comparison import OUTSIDE_ANSWER, Comparison, Difference, DifferenceClass
 from judge.compare.cells.options import OFF
@@ -31,7 +30,7 @@ def common_length(first: str, second: str) -> int:
     )
 
 
-def has_values(difference: Mapping[str, Any]) -> bool:
+def has_values(difference: DifferenceRecord) -> bool:
     """Whether a difference, in JSON form, has two values that can be shown next to each other."""
     kind = difference["kind"]
     return kind not in OUTSIDE_ANSWER and kind not in {
@@ -40,7 +39,7 @@ def has_values(difference: Mapping[str, Any]) -> bool:
     }
 
 
-def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
+def difference_table(differences: Sequence[DifferenceRecord]) -> list[str]:
     """Returns differences in JSON form as the lines of a table with a heading; may be empty.
 
     Long strings are cut so that the first character that differs is visible.
@@ -58,7 +57,7 @@ def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
+def _row(difference: DifferenceRecord) -> tuple[str, str, str]:
     expected, actual = difference["expected"], difference["actual"]
     start = 0
     if isinstance(expected, str) and isinstance(actual, str):
@@ -68,7 +67,7 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
     return position, shown(expected, start), shown_actual
 
 
-def place_of(difference: Mapping[str, Any]) -> str:
+def place_of(difference: DifferenceRecord) -> str:
     """Returns the location of a difference in JSON form: a cell, or another part of the answer."""
     position = difference.get("place")
     if isinstance(position, dict):
@@ -77,7 +76,7 @@ def place_of(difference: Mapping[str, Any]) -> str:
     return f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
 
 
-def is_uncomputed(difference: Mapping[str, Any]) -> bool:
+def is_uncomputed(difference: DifferenceRecord) -> bool:
     """Whether a difference, in JSON form, is a formula whose value is unknown."""
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
@@ -108,7 +107,7 @@ def shown(value: object, start: int = 0, *, width: int | None = _MAX_VALUE_CHARS
     return repr(_cut(text, width))
 
 
-def _remark(difference: Mapping[str, Any]) -> str:
+def _remark(difference: DifferenceRecord) -> str:
     kind = str(difference["kind"])
     # For a cell that was not calculated, the detail says why.
     is_repeated = kind in _SAID_ALREADY or (
@@ -362,9 +361,9 @@ def _counted(counts: Mapping[DifferenceClass, int]) -> str:
     )
 
 
-def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
+def difference_lines(record: CaseComparison, limit: int) -> list[str]:
     """Returns one line for each of the first differences of a comparison in JSON form."""
-    differences: Sequence[Mapping[str, Any]] = record.get("differences", ())
+    differences: Sequence[DifferenceRecord] = record.get("differences", ())
     lines = [_line(difference) for difference in differences[:limit]]
     more = int(record.get("differing_cells", 0)) - len(lines)
     if lines and more > 0:
@@ -372,12 +371,12 @@ def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
     return lines
 
 
-def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
+def difference_overview(record: CaseComparison, limit: int) -> list[str]:
     """Returns the first differences of a comparison in JSON form, for a screen of fixed width.
 
     Values are listed in a table; styles, lost sheets and cells outside the range follow as lines.
     """
-    differences: Sequence[Mapping[str, Any]] = record.get("differences", ())[:limit]
+    differences: Sequence[DifferenceRecord] = record.get("differences", ())[:limit]
     lines = difference_table([difference for difference in differences if has_values(difference)])
     lines += [_line(difference) for difference in differences if not has_values(difference)]
     counted = int(record.get("differing_cells", 0)) + int(record.get("touched_cells") or 0)
@@ -429,7 +428,7 @@ def _ranges(ranges: Sequence[CellRange], limit: int = 4) -> str:
     return ", ".join(names) or "no cell"
 
 
-def _line(difference: Mapping[str, Any]) -> str:
+def _line(difference: DifferenceRecord) -> str:
     kind = str(difference["kind"])
     words = kind_words(kind)
     detail = difference.get("detail")
@@ -449,19 +448,18 @@ def _line(difference: Mapping[str, Any]) -> str:
     if kind == DifferenceClass.MISSING and erased is not None:
         words, erasure = "erased", f"the input holds {shown(erased, width=None)}"
         detail = f"{erasure}; {detail}" if detail else erasure
-    expected, actual = (_with_formula(difference, side) for side in ("expected", "actual"))
+    expected, actual = _with_formulas(difference)
     return f"{position}: {words}: expected {expected}, found {actual}" + (
         f" ({detail})" if detail else ""
     )
 
 
-def _change(difference: Mapping[str, Any]) -> str:
+def _change(difference: DifferenceRecord) -> str:
     """Returns how a cell outside the answer range was changed."""
-    same_formula = difference.get("expected_formula") == difference.get("actual_formula")
-    was, now = (
-        shown(difference[side], width=None) if same_formula else _with_formula(difference, side)
-        for side in ("expected", "actual")
-    )
+    was, now = _with_formulas(difference)
+    if difference.get("expected_formula") == difference.get("actual_formula"):
+        was = shown(difference["expected"], width=None)
+        now = shown(difference["actual"], width=None)
     if now == "blank":
         return f"erased: was {was}"
     if was == "blank":
@@ -469,13 +467,19 @@ def _change(difference: Mapping[str, Any]) -> str:
     return f"{_WORDS[DifferenceClass.TOUCHED]}: was {was}, is {now}"
 
 
-def _with_formula(difference: Mapping[str, Any], side: str) -> str:
-    """Returns the value of one side, with the formula that gives it."""
-    formula = difference.get(f"{side}_formula")
-    value = shown(difference[side], width=None)
-    if not formula:
-        return value
-    written = _cut(" ".join(str(formula).split()))
-    if side == "actual" and is_uncomputed(difference):
-        return f"{written} without a value"
-    return f"{value} from {written}"
+def _with_formulas(difference: DifferenceRecord) -> tuple[str, str]:
+    """Returns the expected and the actual value, with the formulas that give them."""
+    expected = _with_formula(difference["expected"], difference.get("expected_formula"))
+    formula = difference.get("actual_formula")
+    if formula and is_uncomputed(difference):
+        return expected, f"{_written(formula)} without a value"
+    return expected, _with_formula(difference["actual"], formula)
+
+
+def _with_formula(value: object, formula: str | None) -> str:
+    text = shown(value, width=None)
+    return f"{text} from {_written(formula)}" if formula else text
+
+
+def _written(formula: str) -> str:
+    return _cut(" ".join(str(formula).split()))
