@@ -126,7 +126,7 @@ def is_shown(name: str, contents: dict[str, Any]) -> bool:
     """
     if name == "testreport":
         report = contents["data"]
-        return report["when"] == "call" or report["outcome"] != "passed"
+        return bool(report["when"] == "call" or report["outcome"] != "passed")
     return name not in {"logstart", "logfinish"}
 
 
