@@ -82,8 +82,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Prepares signals, the usual number of jobs, and what a worker remembers about its tests."""
     _restore_signals()
     one_job_by_default()
-    if hasattr(config, "workerinput") and getattr(config.option, "reruns", None):
-        _remember_failures_here(config)
+    if hasattr(config, "workerinput"):
+        from tests.distribution import send_what_is_shown  # noqa: PLC0415  only where pytest-xdist is
+
+        send_what_is_shown(config)
+        if getattr(config.option, "reruns", None):
+            _remember_failures_here(config)
 
 
 def _remember_failures_here(config: Any) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -118,11 +119,51 @@ def choose(waiting_units: Iterable[str], *, computes: bool) -> str:
     return min(waiting_units, key=lambda unit: (unit.startswith(WAITING) is computes, rank(unit)))
 
 
+def is_shown(name: str, contents: dict[str, Any]) -> bool:
+    """Says whether the main process shows or counts what a worker tells it in a message.
+
+    It does not if a test begins or ends, and if its setup or teardown went well.
+    """
+    if name == "testreport":
+        report = contents["data"]
+        return bool(report["when"] == "call" or report["outcome"] != "passed")
+    return name not in {"logstart", "logfinish"}
+
+
+def send_what_is_shown(config: Any) -> None:
+    """Lets a worker send only messages that the main process shows or counts.
+
+    pytest-xdist sends six for each test, which costs more than most tests do. Lists of durations, a
+    JUnit report and the names of tests need all of them.
+    """
+    options = config.option
+    if options.durations or options.xmlpath or options.verbose > 0:
+        return
+    plugins = config.pluginmanager.get_plugins()
+    worker = next(plugin for plugin in plugins if hasattr(plugin, "sendevent"))
+    send = worker.sendevent
+
+    def send_if_shown(name: str, **contents: Any) -> None:
+        if is_shown(name, contents):
+            send(name, **contents)
+
+    worker.sendevent = send_if_shown
+
+
 class Distribution(LoadScopeScheduling):  # type: ignore[misc]
     """Assigns units, longest first; one worker for each processor takes those that compute."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def mark_test_complete(
+        self, node: WorkerController, item_index: int, duration: float = 0
+    ) -> None:
+        """Forgets a unit that is complete: what is pending is counted anew after each test."""
+        unit = self._split_scope(self.registered_collections[node][item_index])
+        super().mark_test_complete(node, item_index, duration)
+        if all(self.assigned_work[node][unit].values()):
+            del self.assigned_work[node][unit]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         computes = self.nodes.index(node) < len(os.sched_getaffinity(0))
