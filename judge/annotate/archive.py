@@ -117,7 +117,10 @@ class DraftFiles:
             UsageError: that is not the id of a draft.
         """
         if not DRAFT_ID.fullmatch(draft_id):
-            raise UsageError(f"{draft_id!r} is not a draft")
+            raise UsageError(
+                f"{draft_id!r} is not a draft: it is neither the number of a case nor a draft's id",
+                hint="`judge annotate drafts SUITE` lists the drafts.",
+            )
         return self._of_task(task_id) / f"{draft_id}.jsonl"
 
     def _of_task(self, task_id: str) -> Path:

@@ -374,8 +374,8 @@ def log(suite: str, task: str | None, as_json: bool) -> None:
         changed, moved = record.get("changed", ()), record.get("moved", ())
         click.echo(
             f"{record['time']}\t{record['author']}\ttask {record['task']}, case {record['case']}\t"
-            f"{record.get('kind', '')}\t{len(changed)} cells changed, {len(moved)} of the answer "
-            f"moved; gold: {', '.join(record.get('gold_by', ()))}"
+            f"{record.get('kind', '')}\t{counted(len(changed), 'cell')} changed, "
+            f"{len(moved)} of the answer moved; gold: {', '.join(record.get('gold_by', ()))}"
         )
         for cell in changed[:MAX_SHOWN]:
             click.echo(f"    {cell}")
