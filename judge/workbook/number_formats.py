@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from judge.errors import WorkbookError
-from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.package import Package
 from judge.workbook.sheets.shared_formulas import UNUSUAL_ENTITY, unescape
 from judge.workbook.xml_parts import (
@@ -22,6 +21,7 @@ from judge.workbook.xml_parts import (
     SHEET_NAMES,
     STRICT_MAIN,
     PartParser,
+    RecentParts,
     local_name,
     whole_number,
 )
@@ -274,28 +274,18 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
     if part is None or part not in package:
         return NumberFormats()
     data = package.read(part)
-    if (read := _recent.get(data)) is not None and package.budget.limits is DEFAULT_LIMITS:
-        package.agree_on_namespace(MAIN, part)
+    if (read := _recent.get(package, part, data)) is not None:
         return read
     plain = _read_plainly(data)
     if plain is None:
         return _parse(package, part)
     # Only the formats were checked, but a fault elsewhere also makes the part unreadable.
     PartParser(package, part).feed(data, final=True)
-    if len(data) <= _MAX_RECENT_BYTES and package.budget.limits is DEFAULT_LIMITS:
-        if len(_recent) >= _MAX_RECENT:
-            _recent.clear()
-        _recent[data] = plain
+    _recent.keep(package, part, data, plain)
     return plain
 
 
-_recent: dict[bytes, NumberFormats] = {}
-"""Style sheets that were read lately without a fault -> their number formats, which callers do not
-change. Gold, input and output of a case, and the cases of a task, often have the same style
-sheet."""
-
-_MAX_RECENT = 32
-_MAX_RECENT_BYTES = 128 << 10
+_recent = RecentParts[NumberFormats]()
 
 
 def _read_plainly(data: bytes) -> NumberFormats | None:

@@ -425,7 +425,7 @@ class Package:
 
     def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         self._data = data
-        self._namespace: str | None = None
+        self._namespaces: dict[str, str] = {}
         self.budget = Budget(limits)
         if len(data) > limits.file_bytes:
             raise WorkbookError(
@@ -458,12 +458,16 @@ class Package:
             WorkbookError: another part has the other namespace; openpyxl reads only the
                 transitional one.
         """
-        if self._namespace not in {None, uri}:
+        if any(other != uri for other in self._namespaces.values()):
             raise WorkbookError(
                 f"{part} is not in the namespace of the workbook's other parts: one is the "
                 "transitional, the other the strict one"
             )
-        self._namespace = uri
+        self._namespaces[part] = uri
+
+    def namespace_of(self, part: str) -> str | None:
+        """The main namespace with which :meth:`agree_on_namespace` was called for a part."""
+        return self._namespaces.get(part)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -77,12 +77,12 @@ def workbooks_kept(*workbooks: Workbook) -> Iterator[None]:
     """Within the block, opens files with the same bytes only once, in this thread.
 
     It serves code that reads one workbook in several roles, such as a gold that is also the answer.
-    The limits on reading then apply to all roles together.
+    The limits on reading then apply to all roles together. Blocks can be nested.
 
     Args:
         workbooks: workbooks that are already open.
     """
-    before = _kept.set({workbook.data: workbook for workbook in workbooks})
+    before = _kept.set((_kept.get() or {}) | {workbook.data: workbook for workbook in workbooks})
     try:
         yield
     finally:
@@ -93,12 +93,13 @@ _kept: ContextVar[dict[bytes, Workbook] | None] = ContextVar("kept workbooks", d
 
 
 def _opened(data: bytes, limits: ReadLimits) -> Workbook:
-    kept = _kept.get() if limits is DEFAULT_LIMITS else None
+    kept = _kept.get()
     if kept is None:
         return Workbook(data, limits)
-    if data not in kept:
-        kept[data] = Workbook(data, limits)
-    return kept[data]
+    workbook = kept.get(data)
+    if workbook is None or workbook.package.budget.limits is not limits:
+        workbook = kept[data] = Workbook(data, limits)
+    return workbook
 
 
 class Workbook:

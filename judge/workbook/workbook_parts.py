@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import unquote
 
 from judge.errors import WorkbookError
@@ -16,6 +17,7 @@ from judge.workbook.xml_parts import (
     PROPERTY_NAMES,
     TYPE_NAMES,
     PartParser,
+    RecentParts,
     Relationship,
     local_name,
     relationships,
@@ -128,18 +130,22 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     types = _content_types(package)
     main = _main_part(package, types)
     links = relationships(package, main)
-    reader = _MainReader(main, links, package)
-    scan_part(package, main, reader.start, reader.end)
-    if reader.lists != 1:
-        raise WorkbookError(f"{main} has {reader.lists} lists of sheets")
-    for part, kind in reader.parts.items():
+    read = _main_parts.read(
+        package,
+        main,
+        partial(_read_main, package, main, links),
+        lambda read: read.links == links and all(part in package for part in read.parts),
+    )
+    if read.lists != 1:
+        raise WorkbookError(f"{main} has {read.lists} lists of sheets")
+    for part, kind in read.parts.items():
         types.check(part, kind)
-    for index in reader.name_sheets:
+    for index in read.name_sheets:
         number = whole_number(index)
-        if number is None or number >= len(reader.tabs):
+        if number is None or number >= len(read.tabs):
             # LibreOffice does not open such a workbook.
             raise WorkbookError(f"{main} defines a name for the sheet number {index[:20]!r}")
-    if not any(tab.is_worksheet for tab in reader.tabs):
+    if not any(tab.is_worksheet for tab in read.tabs):
         raise WorkbookError("the workbook has no worksheet")
     strings = _linked(links, "sharedStrings", package)
     if types.only_part("sharedStrings") != (None if strings is None else folded(strings)):
@@ -148,18 +154,18 @@ def read_workbook_part(package: Package) -> WorkbookPart:
             "shared strings"
         )
     styles = _styles(links, types, package)
-    for read in (main, *reader.parts, strings, styles):
-        if read is not None and read.endswith(_BINARY_ENDING):
+    for name in (main, *read.parts, strings, styles):
+        if name is not None and name.endswith(_BINARY_ENDING):
             # LibreOffice reads such a part as BIFF12, whatever it holds, and shows blank cells.
-            raise WorkbookError(f"{read} has the name of a binary part, and is declared as XML")
+            raise WorkbookError(f"{name} has the name of a binary part, and is declared as XML")
     return WorkbookPart(
-        tabs=tuple(reader.tabs),
-        date_1904=reader.flags["date1904"],
-        full_calc_on_load=reader.flags["fullCalcOnLoad"],
+        tabs=tuple(read.tabs),
+        date_1904=read.flags["date1904"],
+        full_calc_on_load=read.flags["fullCalcOnLoad"],
         shared_strings=strings,
         styles=styles,
         theme=_linked(links, "theme", package),
-        active_tab=reader.active_tab or 0,
+        active_tab=read.active_tab or 0,
     )
 
 
@@ -184,10 +190,12 @@ def _styles(
     return None
 
 
-class _MainReader:
-    """Handlers for the main part: its sheets in order, and its properties.
+@dataclass(slots=True)
+class _Main:
+    """The main part as it is written: its sheets in order, and its properties.
 
     Attributes:
+        links: its relationships.
         tabs: the sheets.
         parts: part of each sheet -> its kind.
         lists: how many lists of sheets there are.
@@ -196,15 +204,38 @@ class _MainReader:
         active_tab: the active sheet, by the first view that names one; None if no view does.
     """
 
+    links: Mapping[str, Relationship]
+    tabs: list[Tab] = field(default_factory=list)
+    parts: dict[str, str] = field(default_factory=dict)
+    lists: int = 0
+    flags: dict[str, bool] = field(
+        default_factory=lambda: {"date1904": False, "fullCalcOnLoad": False}
+    )
+    name_sheets: set[str] = field(default_factory=set)
+    active_tab: int | None = None
+
+
+_main_parts = RecentParts[_Main]()
+
+
+def _read_main(
+    package: Package, main: str, links: Mapping[str, Relationship], chunks: Iterable[bytes]
+) -> _Main:
+    reader = _MainReader(main, links, package)
+    scan_part(package, main, reader.start, reader.end, chunks=chunks)
+    return reader.read
+
+
+class _MainReader:
+    """Handlers for the main part.
+
+    Attributes:
+        read: what was read.
+    """
+
     def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:
-        self.tabs: list[Tab] = []
-        self.parts: dict[str, str] = {}
-        self.lists = 0
-        self.flags = {"date1904": False, "fullCalcOnLoad": False}
-        self.name_sheets: set[str] = set()
-        self.active_tab: int | None = None
+        self.read = _Main(links)
         self._main = main
-        self._links = links
         self._package = package
         self._path: list[str] = []
         self._names: set[str] = set()
@@ -222,7 +253,7 @@ class _MainReader:
             self._add(attributes)
         elif tag == "sheets":
             self._expect(["workbook", "sheets"])
-            self.lists += 1
+            self.read.lists += 1
         elif self._path[:2] == ["workbook", "sheets"]:
             raise WorkbookError(f"{self._main} has {tag[:80]} in its list of sheets")
         elif tag in {"definedName", "workbookView"}:
@@ -234,10 +265,10 @@ class _MainReader:
             self._seen.add(tag)
             if tag == "workbookPr":
                 self._check_attributes(tag, attributes, _PROPERTIES)
-            for name in self.flags.keys() & attributes.keys():
+            for name in self.read.flags.keys() & attributes.keys():
                 if attributes[name] not in _TRUTH:
                     raise WorkbookError(f"{self._main} holds {name}={attributes[name][:20]!r}")
-                self.flags[name] = _TRUTH[attributes[name]]
+                self.read.flags[name] = _TRUTH[attributes[name]]
 
     def end(self) -> None:
         """Called when an element ends."""
@@ -246,9 +277,9 @@ class _MainReader:
     def _note(self, attributes: Mapping[str, str]) -> None:
         """Records which sheets have their own defined names, and which sheet is active."""
         if "localSheetId" in attributes:
-            self.name_sheets.add(attributes["localSheetId"])
-        if self.active_tab is None:
-            self.active_tab = whole_number(attributes.get("activeTab"))
+            self.read.name_sheets.add(attributes["localSheetId"])
+        if self.read.active_tab is None:
+            self.read.active_tab = whole_number(attributes.get("activeTab"))
 
     def _expect(self, path: list[str]) -> None:
         if self._path != path:
@@ -260,7 +291,7 @@ class _MainReader:
     def _add(self, attributes: Mapping[str, str]) -> None:
         self._check_attributes("sheet", attributes, _SHEET_ATTRIBUTES)
         name, identifier = attributes.get("name"), attributes.get("r:id")
-        link = self._links.get(identifier or "")
+        link = self.read.links.get(identifier or "")
         if name is None or link is None or link.kind not in _SHEETS:
             raise WorkbookError(f"{self._main} lists the sheet {name!r}, which points to no sheet")
         if link.target not in self._package:
@@ -270,14 +301,14 @@ class _MainReader:
                 f"{self._main} lists a sheet {name[:40]!r} of the number "
                 f"{attributes.get('sheetId', '')[:20]!r}, which programs read differently"
             )
-        if folded(name) in self._names or link.target in self.parts:
+        if folded(name) in self._names or link.target in self.read.parts:
             raise WorkbookError(f"{self._main} lists the sheet {name!r}, or its part, twice")
         state = attributes.get("state", "visible")
         if state not in _STATES:
             raise WorkbookError(f"{self._main} says that the sheet {name!r} is {state[:20]!r}")
         self._names.add(folded(name))
-        self.parts[link.target] = link.kind
-        self.tabs.append(Tab(name, link.target, link.kind == "worksheet", state))
+        self.read.parts[link.target] = link.kind
+        self.read.tabs.append(Tab(name, link.target, link.kind == "worksheet", state))
 
     def _check_attributes(
         self, tag: str, attributes: Mapping[str, str], expected: frozenset[str]
@@ -336,9 +367,16 @@ def _content_types(package: Package) -> _ContentTypes:
     Raises:
         WorkbookError: the declarations are broken, or declare a part twice.
     """
-    types = _ContentTypes()
     if _CONTENT_TYPES not in package:
-        return types
+        return _ContentTypes()
+    return _types.read(package, _CONTENT_TYPES, partial(_read_content_types, package))
+
+
+_types = RecentParts[_ContentTypes]()
+
+
+def _read_content_types(package: Package, chunks: Iterable[bytes]) -> _ContentTypes:
+    types = _ContentTypes()
     path: list[str] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
@@ -365,7 +403,7 @@ def _content_types(package: Package) -> _ContentTypes:
         table[key] = declared
         types.names[key] = name
 
-    scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES)
+    scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES, chunks=chunks)
     return types
 
 

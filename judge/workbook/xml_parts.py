@@ -16,9 +16,13 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Generic, TypeVar
 from xml.parsers import expat
 
 from judge.errors import WorkbookError
+from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.package import Package
 
 _OFFICE = "http://schemas.openxmlformats.org"
@@ -322,6 +326,7 @@ def scan_part(
     text: Callable[[str], object] | None = None,
     *,
     names: Names = SHEET_NAMES,
+    chunks: Iterable[bytes] | None = None,
 ) -> None:
     """Calls a function for every element of a part, with its short name and attributes.
 
@@ -334,6 +339,7 @@ def scan_part(
         end: called when an element ends.
         text: called with the characters between tags, in pieces.
         names: gives elements and attributes their short names.
+        chunks: the part in pieces; None to read it from the package.
 
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
@@ -360,9 +366,95 @@ def scan_part(
     parser.expat.EndElementHandler = on_end
     if text is not None:
         parser.expat.CharacterDataHandler = text
-    for chunk in package.chunks(name):
+    for chunk in package.chunks(name) if chunks is None else chunks:
         parser.feed(chunk)
     parser.feed(b"", final=True)
+
+
+_Read = TypeVar("_Read")
+
+
+class RecentParts(Generic[_Read]):
+    """The contents of parts that were read lately, by their bytes.
+
+    Gold, input and output of a case, and the cases of a task, often have the same content types,
+    relationships and style sheet. A part is only kept if it was read without a fault and within the
+    default limits, so that it would be read again with the same result. Callers must not change
+    what they get.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes], tuple[_Read, str | None]] = {}
+
+    def get(
+        self,
+        package: Package,
+        name: str,
+        data: bytes,
+        holds: Callable[[_Read], bool] | None = None,
+    ) -> _Read | None:
+        """The contents of a part with the given bytes; None if it has to be read.
+
+        Args:
+            package: the workbook.
+            name: name of the part.
+            data: its bytes.
+            holds: whether the contents are also those of this part if it depends on other parts.
+
+        Raises:
+            WorkbookError: the part is in another namespace than the workbook's other parts.
+        """
+        known = self._known.get((name, data))
+        if known is None or package.budget.limits is not DEFAULT_LIMITS:
+            return None
+        read, namespace = known
+        if holds is not None and not holds(read):
+            return None
+        if namespace is not None:
+            package.agree_on_namespace(namespace, name)
+        return read
+
+    def keep(self, package: Package, name: str, data: bytes, read: _Read) -> None:
+        """Keeps the contents of a part that was read without a fault."""
+        if len(data) > _MAX_RECENT_BYTES or package.budget.limits is not DEFAULT_LIMITS:
+            return
+        if len(self._known) >= _MAX_RECENT:
+            self._known.clear()
+        self._known[name, data] = read, package.namespace_of(name)
+
+    def read(
+        self,
+        package: Package,
+        name: str,
+        scan: Callable[[Iterable[bytes]], _Read],
+        holds: Callable[[_Read], bool] | None = None,
+    ) -> _Read:
+        """The contents of a part, which is read if it was not read lately.
+
+        Args:
+            package: the workbook.
+            name: name of the part.
+            scan: reads the part, which it gets in pieces.
+            holds: as for :meth:`get`.
+
+        Raises:
+            WorkbookError: the part is missing, broken or over a limit.
+        """
+        chunks = package.chunks(name)
+        first = next(chunks, b"")
+        is_all = len(first) == package.inflated_size(name)
+        known = self.get(package, name, first, holds) if is_all else None
+        if known is not None:
+            next(chunks, None)  # checks the checksum
+            return known
+        read = scan(chain([first], chunks))
+        if is_all:
+            self.keep(package, name, first, read)
+        return read
+
+
+_MAX_RECENT = 64
+_MAX_RECENT_BYTES = 128 << 10
 
 
 # -- relationships --------------------------------------------------------------------------------
@@ -400,9 +492,18 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
     """
     folder, file = posixpath.split(part)
     name = posixpath.join(folder, "_rels", f"{file}.rels")
-    relationships: dict[str, Relationship] = {}
     if name not in package:
-        return relationships
+        return {}
+    return _relationships.read(package, name, partial(_read_relationships, package, name, folder))
+
+
+_relationships = RecentParts[Mapping[str, Relationship]]()
+
+
+def _read_relationships(
+    package: Package, name: str, folder: str, chunks: Iterable[bytes]
+) -> Mapping[str, Relationship]:
+    relationships: dict[str, Relationship] = {}
     path: list[str] = []
     expected = ("Relationships", "Relationship")
 
@@ -417,7 +518,7 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
                 raise WorkbookError(f"{name} has the relationship {identifier[:30]!r} twice")
             relationships[identifier] = link
 
-    scan_part(package, name, on_start, path.pop, names=LINK_NAMES)
+    scan_part(package, name, on_start, path.pop, names=LINK_NAMES, chunks=chunks)
     return relationships
 
 

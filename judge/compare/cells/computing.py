@@ -24,7 +24,7 @@ from judge.compare.profiles import Profile, get_profile
 from judge.core.submission import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, workbooks_kept
 
 
 class Compute(Protocol):
@@ -256,10 +256,9 @@ def compare_files(
     rules = get_profile(profile) if isinstance(profile, str) else profile
     check_contradictions(rules, options or {}, style=style)
     gold_book = open_workbook(_source(gold), limits=limits)
-    output_book = open_workbook(_source(output), limits=limits)
-    if output_book.data == gold_book.data:
-        # A file that is compared with itself, as in the verification of a suite, is read once.
-        output_book = gold_book
+    # A file that is compared with itself, as in the verification of a suite, is read once.
+    with workbooks_kept(gold_book):
+        output_book = open_workbook(_source(output), limits=limits)
     spec = range_spec(position, answer_sheet, options)
     plan = prepare(spec, gold=gold_book, output=output_book, typed=typed)
     return compute_and_check(
