@@ -479,6 +479,16 @@ class Package:
         entry = self._entries.get(name)
         return 0 if entry is None else entry.bytes
 
+    def packed_form(self, name: str) -> tuple[object, ...]:
+        """What decides how a part is inflated, for a lasting key; equal ones give equal bytes.
+
+        Raises:
+            WorkbookError: the part is cut short.
+        """
+        entry = self._entries[name]
+        body = bytes(packed(self._data, entry))
+        return body, entry.method, entry.bytes, entry.checksum, self.budget.limits
+
     def read(self, name: str) -> bytes:
         """The whole of a part.
 

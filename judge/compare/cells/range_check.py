@@ -8,7 +8,7 @@ does neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import is_not, ne, or_
@@ -153,12 +153,13 @@ def compare_range(
         )
         if notes is not None:
             notes += remarks
-    ignored = _ignored(options.ignore, gold.cell_range)
-    keys = sorted(
-        key
-        for key in differing.keys() | styles.keys()
-        if not any(window.holds(*_row_and_column(key)) for window in ignored)
-    )
+    keys = sorted(differing.keys() | styles.keys())
+    if ignored := _ignored(options.ignore, gold.cell_range):
+        keys = [
+            key
+            for key in keys
+            if not any(window.holds(*_row_and_column(key)) for window in ignored)
+        ]
     for key in keys:
         kind = differing.get(key, DifferenceClass.STYLE)
         if differences.is_full:
@@ -334,20 +335,16 @@ def differing_keys(
     actual: Mapping[int, CellValue],
     agree: Agree,
     ignore_extra: bool = False,
-) -> list[int]:
-    """Returns the unordered keys of cells that do not agree; cells blank on both sides agree."""
-    differing = [
-        key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
-    ]
-    if ignore_extra:
-        return [key for key in differing if expected[key] not in {None, ""}]
-    if actual.keys() != expected.keys():
-        differing.extend(
-            key
-            for key in actual.keys() - expected.keys()
-            if (value := actual[key]) is not None and not agree(None, value)
-        )
-    return differing
+) -> Iterator[int]:
+    """Yields the unordered keys of cells that do not agree; cells blank on both sides agree."""
+    for key in unequal_keys(expected, actual):
+        value = expected[key]
+        if not agree(value, actual.get(key)) and not (ignore_extra and value in {None, ""}):
+            yield key
+    if not ignore_extra and actual.keys() != expected.keys():
+        for key in actual.keys() - expected.keys():
+            if (value := actual[key]) is not None and not agree(None, value):
+                yield key
 
 
 def unequal_keys(expected: Mapping[int, object], actual: Mapping[int, object]) -> Iterable[int]:

@@ -96,6 +96,8 @@ def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
+        if value is None:
+            return 0.0 if profile.blank_is_zero else None
         if isinstance(value, bool):
             return float(value) if profile.booleans_are_numbers else value
         if isinstance(value, int | float):

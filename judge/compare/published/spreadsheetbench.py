@@ -18,8 +18,9 @@ script does several things that a reader would not expect:
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from judge.compare.cells.comparison import (
     Comparison,
@@ -198,17 +199,28 @@ def officially_equal(
 ) -> bool:
     """Returns whether the published script accepts an output.
 
+    This is :func:`check_officially` without the differences: in the last range, no cell is compared
+    after the first one that differs.
+
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
     """
-    return check_officially(
-        position,
-        gold,
-        output,
-        gold_computed=gold_computed,
-        output_computed=output_computed,
-        max_differences=0,
-    ).equal
+    equal = True
+    try:
+        read = _ranges(position, gold, output)
+        if read is None:
+            return False
+        for left, area in zip(reversed(range(len(read.ranges))), read.ranges, strict=True):
+            expected = script_values(RangeSide(gold, area, gold_computed))
+            actual = script_values(RangeSide(output, area, output_computed))
+            differing = differing_keys(expected, actual, official_agree)
+            if not left:
+                differing = islice(differing, 1)
+            if _with_nan(expected, actual, differing):
+                equal = False
+    except ScriptError:
+        return False
+    return equal
 
 
 def check_officially(
@@ -237,20 +249,18 @@ def check_officially(
     notes: list[str] = []
     ranges: list[CellRange] = []
     equal = False
-    sheets = [tab.name for tab in gold.tabs], [tab.name for tab in output.tabs]
     try:
-        parts = official_parts(position, *sheets)
-        if parts is None:
+        read = _ranges(position, gold, output)
+        if read is None:
             notes.append(
                 "the output lacks a sheet of the position as the published script reads it"
             )
         else:
-            ranges = [_cell_range(part) for part in parts if part.window is not None]
-            _load(ranges, gold, output)
+            ranges = read.ranges
             for area in ranges:
                 expected = RangeSide(gold, area, gold_computed)
                 _compare(expected, RangeSide(output, area, output_computed), differences)
-            if len(ranges) < len(parts):
+            if len(ranges) < read.parts:
                 notes.append(
                     "a part of the position holds no cell as the published script reads it"
                 )
@@ -270,6 +280,25 @@ def check_officially(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """The ranges that the script reads, and how many parts the position has."""
+
+    ranges: list[CellRange]
+    parts: int
+
+
+def _ranges(position: str, gold: Workbook, output: Workbook) -> _Ranges | None:
+    """Finds and reads the ranges of a position; None if the output lacks one of the sheets."""
+    sheets = [tab.name for tab in gold.tabs], [tab.name for tab in output.tabs]
+    parts = official_parts(position, *sheets)
+    if parts is None:
+        return None
+    ranges = [_cell_range(part) for part in parts if part.window is not None]
+    _load(ranges, gold, output)
+    return _Ranges(ranges, len(parts))
+
+
 def _cell_range(part: OfficialPart) -> CellRange:
     window = part.window
     assert window is not None
@@ -287,9 +316,10 @@ def _load(ranges: list[CellRange], gold: Workbook, output: Workbook) -> None:
 def _compare(gold: RangeSide, output: RangeSide, differences: Differences) -> None:
     expected, actual = script_values(gold), script_values(output)
     differing = _with_nan(expected, actual, differing_keys(expected, actual, official_agree))
+    gold_sheet, output_sheet = gold.sheet, output.sheet
     for key in sorted(differing):
         first, second = expected.get(key), actual.get(key)
-        raw = output.sheet.raw_formula(key)
+        raw = output_sheet.raw_formula(key)
         uncomputed = second is None and raw is not None and not raw.cached
         kind = DifferenceClass.NOT_CALCULATED if uncomputed else classify(first, second, _SCRIPT)
         if differences.is_full:
@@ -302,8 +332,8 @@ def _compare(gold: RangeSide, output: RangeSide, differences: Differences) -> No
                 cell=cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
                 expected=first,
                 actual=second,
-                expected_formula=gold.sheet.formula(key),
-                actual_formula=output.sheet.formula(key),
+                expected_formula=gold_sheet.formula(key),
+                actual_formula=output_sheet.formula(key),
                 detail=remark_on(first, second, expected_1904=gold.workbook.date_1904),
             )
         )
@@ -347,7 +377,7 @@ def _first_key(window: Window) -> int:
 
 
 def _with_nan(
-    expected: Mapping[int, CellValue], actual: Mapping[int, CellValue], differing: list[int]
+    expected: Mapping[int, CellValue], actual: Mapping[int, CellValue], differing: Iterable[int]
 ) -> set[int]:
     """Adds cells that the script considers unequal although both sides hold the same value."""
     odd = [

@@ -14,7 +14,7 @@ cell. A shape never reads a cell differently from the reader of single cells; it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
@@ -24,6 +24,7 @@ from judge.workbook.address import (
     COLUMN_MASK,
     MAX_ROW,
     Window,
+    cell_name,
     column_letters,
     column_number,
 )
@@ -182,8 +183,10 @@ _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 _EMPTY_CELLS = tuple(f"{value}</c>" for value in _EMPTY_VALUES)
 
 _NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
-_FILLING = re.compile(f'<f[^<>]* t="(?:{"|".join(sorted(FILLING_KINDS))})"')
+_FILLING = re.compile(f'<f[^<>]* t="(?:{"|".join(sorted(FILLING_KINDS))})"[^<>]*')
 _ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
+
+_NO_ATTRIBUTES: Mapping[str, str] = {}
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
 _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
@@ -450,9 +453,12 @@ class PlainRows:
             read.styles[key] = style
         if formula:
             cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
-            kept = read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
-            if _FILLING.match(formula) is not None and not kept.belongs_to(key):
-                raise _UnusualError
+            raw = read.formulas[key] = RawFormula("", _NO_ATTRIBUTES, cached=cached, markup=formula)
+            if formula[2] != ">" and (filling := _FILLING.match(formula)) is not None:
+                # Most fill only their own cell, which needs no parsing.
+                own = f' ref="{cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)}"'
+                if own not in filling[0] and not raw.belongs_to(key):
+                    raise _UnusualError
         return len(formula)
 
     def _other(self, kind_of_cell: tuple[int, int, str], text: str, inline: str) -> CellValue:

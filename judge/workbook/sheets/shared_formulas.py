@@ -66,6 +66,8 @@ class RawFormula:
         text: the formula without its leading ``=``; empty if it refers to a shared one.
         attributes: attributes of its element.
         cached: whether a value is stored with it.
+        markup: what begins with its ``<f>`` element in the usual form; text and attributes are then
+            taken from there when they are first needed.
 
     Attributes:
         cached: whether a value is stored with it.
@@ -73,28 +75,24 @@ class RawFormula:
 
     __slots__ = ("_attributes", "_markup", "_text", "cached")
 
-    def __init__(self, text: str, attributes: Mapping[str, str], *, cached: bool) -> None:
+    def __init__(
+        self, text: str, attributes: Mapping[str, str], *, cached: bool, markup: str = ""
+    ) -> None:
         self._text = text
         self._attributes = attributes
-        self._markup = ""
+        self._markup = markup
         self.cached = cached
 
-    @classmethod
-    def of_markup(cls, markup: str, *, cached: bool) -> RawFormula:
-        """A formula that begins with the markup of an ``<f>`` element in its usual form."""
-        formula = cls("", {}, cached=cached)
-        formula._markup = markup
-        return formula
-
     def _parse(self) -> None:
-        markup, self._markup = self._markup, ""
+        markup = self._markup
         if markup.startswith("<f>"):
             self._text = unescape(markup[3 : markup.index("</f>")])
-            return
-        match = _FORMULA.match(markup)
-        assert match is not None
-        self._attributes = _attributes(match[1])
-        self._text = unescape(match[2] or "")
+        elif markup:
+            match = _FORMULA.match(markup)
+            assert match is not None
+            self._attributes = _attributes(match[1])
+            self._text = unescape(match[2] or "")
+        self._markup = ""  # last, since workbooks in other threads may have the same formula
 
     @property
     def text(self) -> str:

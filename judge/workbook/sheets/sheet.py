@@ -26,7 +26,7 @@ from judge.workbook.sheets.shared_formulas import (
 )
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.sheets.sheet_scan import KeptPart, scan_sheet
+from judge.workbook.sheets.sheet_scan import scan_sheet
 from judge.workbook.sheets.sheet_tail import SheetTail
 
 _Value = TypeVar("_Value")
@@ -71,7 +71,6 @@ class Sheet:
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
         self.hidden_values: dict[int, CellValue] = {}
-        self._kept: KeptPart | None = KeptPart()
         # No method of this object, so that a workbook is freed as soon as it is not needed.
         read_all = partial(_read_all_formulas, package, part, formats, date_1904=date_1904)
         self._shared_formulas = SharedFormulas(read_all, package.budget.take_formula)
@@ -105,10 +104,7 @@ class Sheet:
             self._formats,
             date_1904=self._date_1904,
             blanks=blanks,
-            kept=self._kept,
         )
-        if _is_covered(WHOLE_SHEET, windows):
-            self._kept = None  # at most one more pass follows, for the looks of blank cells
         if read.strings:
             strings = self._strings.load(read.strings.values())
             # Every cell counts, however many cells share its string.

@@ -15,10 +15,10 @@ from __future__ import annotations
 import bisect
 import operator
 import re
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Generic, TypeVar
 
 from judge.errors import WorkbookError
@@ -26,7 +26,6 @@ from judge.workbook.address import (
     COLUMN_MASK,
     MAX_COLUMN,
     MAX_ROW,
-    WHOLE_SHEET,
     Window,
     cell_key,
     column_number,
@@ -36,7 +35,7 @@ from judge.workbook.package import Package
 from judge.workbook.sheets.plain_rows import PlainRows
 from judge.workbook.sheets.shared_formulas import ATTRIBUTE, FILLING_KINDS
 from judge.workbook.sheets.sheet_cells import CellCollector, RowListener, SheetCells
-from judge.workbook.sheets.sheet_tail import TailListener
+from judge.workbook.sheets.sheet_tail import SheetTail, TailListener
 from judge.workbook.xml_parts import MAIN, STRICT_MAIN, PartParser
 
 _TEXT = rb"[^<]*+"
@@ -98,7 +97,6 @@ _REFERENCE = re.compile(
 _NOT_XML = bytes([*range(9), 11, 12, *range(14, 32)])
 _DECLARES = b"xmlns"
 _MAX_KNOWN = 10_000
-_MAX_PIECE_BYTES = 1 << 18
 
 
 class NotPlainError(Exception):
@@ -119,7 +117,7 @@ class RowGrammar:
         self._last = 0
         self._known_attributes: set[bytes] = set()
 
-    def rows(self, data: bytes, *, last: int | None = None) -> tuple[Sequence[int], bytes]:
+    def rows(self, data: bytes, *, last: int | None = None) -> RowPiece:
         """Finds the complete rows at the beginning of some bytes.
 
         Bytes after the last one are left: part of a row, or the end of the rows.
@@ -128,25 +126,30 @@ class RowGrammar:
             data: the bytes.
             last: the rows after the first one below this number are left, too; None for no limit.
 
-        Returns:
-            The number of each row, and the bytes of all of them with the spaces around them.
-
         Raises:
             NotPlainError: the rows are not in ascending order, or have unusual attributes.
         """
-        find = _leading_rows if len(data) <= _MAX_PIECE_BYTES else _leading_rows.__wrapped__
-        numbers, size, attributes = find(data)
+        piece = _leading_rows(data)
+        numbers = piece.numbers
         if not numbers:
-            return (), b""
+            return piece
         if numbers[0] <= self._last:
             raise NotPlainError
         if last is not None and (count := bisect.bisect_right(numbers, last) + 1) < len(numbers):
-            size = start_of_row(data, numbers[count])
-            numbers, attributes = numbers[:count], frozenset(_ATTRIBUTES.findall(data, 0, size))
-        for written in attributes - self._known_attributes:
+            rows = data[: start_of_row(data, numbers[count])]
+            piece = RowPiece(rows, numbers[:count], frozenset(_ATTRIBUTES.findall(rows)))
+        self.check(piece)
+        self._last = piece.numbers[-1]
+        return piece
+
+    def check(self, piece: RowPiece) -> None:
+        """Checks those attributes of rows that no earlier row has.
+
+        Raises:
+            NotPlainError: a row has unusual attributes.
+        """
+        for written in piece.attributes - self._known_attributes:
             self._check_attributes(written)
-        self._last = numbers[-1]
-        return numbers, data[:size]
 
     def _check_attributes(self, attributes: bytes) -> None:
         written = attributes.removesuffix(b"/").rstrip(b" ")
@@ -162,11 +165,25 @@ class RowGrammar:
             self._known_attributes.add(attributes)
 
 
-@lru_cache(maxsize=64)
-def _leading_rows(data: bytes) -> tuple[Sequence[int], int, frozenset[bytes]]:
-    """The numbers of complete rows, their size and attributes, see :meth:`RowGrammar.rows`."""
-    # Remembered, since a gold is usually read several times in a row. No text and no attribute
-    # holds a "<", so that the tags of rows can be searched for without reading the cells.
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Complete rows of a worksheet in the plain form.
+
+    Attributes:
+        data: their bytes, with the spaces around them.
+        numbers: the number of each row.
+        attributes: what their tags hold after the number.
+    """
+
+    data: bytes
+    numbers: Sequence[int]
+    attributes: frozenset[bytes]
+
+
+def _leading_rows(data: bytes) -> RowPiece:
+    """The complete rows at the beginning of some bytes, see :meth:`RowGrammar.rows`."""
+    # No text and no attribute holds a "<", so that the tags of rows can be searched for without
+    # reading the cells.
     match = _ROWS.match(data)
     rows = match[0] if match is not None else b""
     numbers = tuple(map(int, _NUMBERS.findall(rows)))
@@ -175,7 +192,7 @@ def _leading_rows(data: bytes) -> tuple[Sequence[int], int, frozenset[bytes]]:
             raise NotPlainError
         _check_columns(rows, len(numbers))
         check_characters(rows)
-    return numbers, len(rows), frozenset(_ATTRIBUTES.findall(rows))
+    return RowPiece(rows, numbers, frozenset(_ATTRIBUTES.findall(rows)))
 
 
 def _check_columns(rows: bytes, count: int) -> None:
@@ -235,38 +252,78 @@ _DECLARATION = re.compile(
 _SHEET_DATA = re.compile(rb"<sheetData\s*+(/?)>")
 _END_OF_ROWS = re.compile(rb"\s*+</sheetData\s*+>")
 _FILLING = tuple(f'"{kind}"'.encode() for kind in sorted(FILLING_KINDS))
-_MASTER = re.compile(
-    rb'<c r="([A-Z]++)([0-9]++)"[^<>]*+><f(?=[^<>]* t="shared")([^<>]*+)(?<!/)>(?!<)'
-)
+_MASTER = re.compile(rb'<f(?=[^<>]* t="shared")([^<>]*+)(?<!/)>(?!<)')
+_CELL_OF_FORMULA = re.compile(rb'<c r="([A-Z]++)([0-9]++)"')
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 MAX_PASSED_BYTES = 16 << 20
 """Largest worksheet, in inflated bytes, that is read to its end even if only the first rows are
 requested."""
 
-MAX_KEPT_BYTES = 4 << 20
-"""Largest worksheet, in inflated bytes, that is kept for another pass (:class:`KeptPart`)."""
+_MAX_KEPT_BYTES = 4 << 20
+_MAX_ALL_KEPT_BYTES = 8 << 20
+_BYTES_OF_A_NUMBER = 40
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
-class KeptPart:
-    """The bytes of a worksheet of which one pass has shown that all rows are in the plain form.
-
-    Another pass over the whole sheet reads these, so that nothing is inflated and checked twice.
+class PlainSheet:
+    """A worksheet of which one pass has shown that all rows are in the plain form.
 
     Attributes:
-        root: the start tag of the worksheet.
-        before: the bytes between that tag and the rows.
-        rows: pieces of complete rows, and the number of the last row of each piece.
-        behind: the bytes after the rows; empty until the worksheet has been read to its end.
+        root: its start tag.
+        namespace: its main namespace.
+        tail: the elements around its rows.
+        pieces: its rows.
+        fills: whether a formula may fill other cells.
     """
 
     root: bytes = b""
-    before: bytes = b""
-    rows: list[tuple[bytes, int]] = field(default_factory=list)
-    behind: bytes = b""
+    namespace: str | None = None
+    tail: SheetTail = field(default_factory=SheetTail)
+    pieces: list[RowPiece] = field(default_factory=list)
+    fills: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many bytes of memory it takes, roughly."""
+        return sum(
+            len(piece.data) + _BYTES_OF_A_NUMBER * len(piece.numbers) for piece in self.pieces
+        )
+
+
+class _RecentSheets:
+    """The worksheets that were read lately, by their packed bytes.
+
+    A range and then all of a worksheet are often read, and a gold is read for every answer; nothing
+    is inflated and checked twice then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Hashable, PlainSheet] = {}
+        self._size = 0
+
+    def get(self, key: Hashable) -> PlainSheet | None:
+        """The worksheet of a key."""
+        return self._known.get(key)
+
+    def keep(self, key: Hashable, sheet: PlainSheet) -> None:
+        """Keeps a worksheet, and lets the oldest ones go if all take too much memory."""
+        size = sheet.size
+        if size > _MAX_ALL_KEPT_BYTES // 2:
+            return
+        with self._lock:
+            if key in self._known:
+                return
+            self._known[key] = sheet
+            self._size += size
+            while self._size > _MAX_ALL_KEPT_BYTES:
+                self._size -= self._known.pop(next(iter(self._known))).size
+
+
+_recent = _RecentSheets()
 
 
 def scan_sheet(
@@ -277,7 +334,6 @@ def scan_sheet(
     *,
     date_1904: bool,
     blanks: bool,
-    kept: KeptPart | None = None,
 ) -> SheetCells:
     """Reads the stored cells of some rectangles of a worksheet, its merged ranges and hyperlinks.
 
@@ -288,20 +344,24 @@ def scan_sheet(
         formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
-        kept: the bytes of an earlier pass; if it is empty, this pass keeps its bytes there.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=blanks)
     try:
-        if kept is not None and kept.behind and [*windows] == [WHOLE_SHEET]:
-            return scanner.scan_kept(kept)
-        if kept is not None and not kept.behind and package.inflated_size(part) <= MAX_KEPT_BYTES:
-            return scanner.scan_skipping(kept=kept)
-        return scanner.scan_skipping()
+        if not 0 < package.inflated_size(part) <= _MAX_KEPT_BYTES:
+            return scanner.scan_skipping()
+        key = package.packed_form(part)
+        sheet = _recent.get(key)
+        if sheet is not None:
+            return scanner.scan_again(sheet)
+        sheet = PlainSheet()
+        cells = scanner.scan_skipping(sheet)
     except NotPlainError:
         return scanner.scan_all()
+    _recent.keep(key, sheet)
+    return cells
 
 
 def scan_first_rows(
@@ -344,7 +404,12 @@ class SheetScanner:
         formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
+
+    Attributes:
+        root: the start tag of the worksheet, once it was read as text.
     """
+
+    root: bytes
 
     def __init__(
         self,
@@ -405,16 +470,24 @@ class SheetScanner:
 
     # -- parsing only the requested rows ---------------------------------------------------------
 
-    def scan_kept(self, kept: KeptPart) -> SheetCells:
-        """Reads every row of a worksheet whose bytes an earlier pass has checked and kept."""
+    def scan_again(self, sheet: PlainSheet) -> SheetCells:
+        """Reads a worksheet that an earlier pass has checked."""
         started = time.thread_time()
+        budget = self._package.budget
+        budget.take_bytes(self._package.inflated_size(self._part))
+        if sheet.namespace is not None:
+            self._package.agree_on_namespace(sheet.namespace, self._part)
+        self.root = sheet.root
         collector = self.collector()
-        plain = self._plain_rows()
-        for rows, last in kept.rows:
-            _note_formulas(rows, collector)
-            self._read_some_rows(rows, last, kept.root, plain, collector)
-        self._parse_around(iter(()), kept.root, kept.before, kept.behind, collector, has_tail=True)
-        self._package.budget.take_seconds(time.thread_time() - started)
+        collector.cells.fills = sheet.fills
+        collector.cells.tail = sheet.tail
+        plain = self._plain_rows() if self._windows else None
+        grammar = RowGrammar(collector.check_row, self.root)
+        for piece in sheet.pieces:
+            grammar.check(piece)
+            self._read_piece(piece, plain, collector)
+        collector.check(budget)
+        budget.take_seconds(time.thread_time() - started)
         return collector.finish()
 
     def _plain_rows(self) -> PlainRows:
@@ -423,40 +496,41 @@ class SheetScanner:
         )
 
     def scan_skipping(
-        self, *, below: bool = True, tail: bool = True, kept: KeptPart | None = None
+        self, sheet: PlainSheet | None = None, *, below: bool = True, tail: bool = True
     ) -> SheetCells:
         """Reads the requested rows as text, and parses the elements around the rows.
 
         Args:
+            sheet: receives what another pass needs; None for none.
             below: make sure that the rows below the requested ones are in the plain form, since
                 they could otherwise hold requested cells.
             tail: read the elements after the rows; if False, the rows below are not even inflated.
-            kept: where the bytes are kept; None to keep none.
 
         Raises:
             NotPlainError: something is not in the plain form.
         """
         chunks = self._package.chunks(self._part)
-        root, before, rest = self._read_head(chunks)
+        self.root, before, rest = self._read_head(chunks)
         collector = self.collector()
         data = _SHEET_DATA.match(rest)
         if data is None:
             raise NotPlainError
         rest = rest[data.end() :]
         has_tail = True
-        pieces: list[tuple[bytes, int]] = []
         if not data[1]:
-            keep = _let_go if kept is None else pieces.append
-            rest = self._read_rows(chunks, rest, root, collector, below=below, keep=keep)
+            keep = _let_go if sheet is None else sheet.pieces.append
+            rest = self._read_rows(chunks, rest, collector, below=below, keep=keep)
             if not below and collector.cells.rows_below:
                 has_tail = tail
                 rest = self._pass_rows_below(chunks, rest) if tail else b""
-        if kept is not None:
+        if sheet is not None:
             rest += b"".join(chunks)
-            rows = [(piece, last) for piece, last in pieces if piece]
-            kept.root, kept.before, kept.rows, kept.behind = root, before, rows, rest
-        self._parse_around(chunks, root, before, rest, collector, has_tail=has_tail)
-        return collector.finish()
+        self._parse_around(chunks, before, rest, collector, has_tail=has_tail)
+        cells = collector.finish()
+        if sheet is not None:
+            sheet.root, sheet.tail, sheet.fills = self.root, cells.tail, cells.fills
+            sheet.namespace = self._package.namespace_of(self._part)
+        return cells
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
         """The root's start tag, the bytes after it, and the bytes from ``sheetData`` on."""
@@ -481,32 +555,24 @@ class SheetScanner:
         self,
         chunks: Iterator[bytes],
         pending: bytes,
-        root: bytes,
         collector: CellCollector,
         *,
         below: bool,
-        keep: Callable[[tuple[bytes, int]], None],
+        keep: Callable[[RowPiece], None],
     ) -> bytes:
         """Reads all rows, or only the requested ones, and returns the bytes that follow them."""
         plain = self._plain_rows() if self._windows else None
-        grammar = RowGrammar(collector.check_row, root)
+        grammar = RowGrammar(collector.check_row, self.root)
         while True:
-            numbers, read = grammar.rows(pending, last=None if below else self._last_row)
+            piece = grammar.rows(pending, last=None if below else self._last_row)
             if collector.row_listener is not None:
-                for number, written in _TAGS.findall(read):
+                for number, written in _TAGS.findall(piece.data):
                     collector.row_listener.on_plain_row(int(number), written)
-            _note_formulas(read, collector)
-            if numbers:
-                keep((read, numbers[-1]))
-            first = bisect.bisect_left(numbers, self._first_row)
-            last = bisect.bisect_right(numbers, self._last_row)
-            if first < last and plain is not None:
-                begin = start_of_row(read, numbers[first])
-                end = start_of_row(read, numbers[last]) if last < len(numbers) else None
-                self._read_some_rows(read[begin:end], numbers[last - 1], root, plain, collector)
-            if last < len(numbers):
-                collector.cells.rows_below = True
-            pending = pending[len(read) :]
+            _note_formulas(piece.data, collector)
+            if piece.numbers:
+                keep(piece)
+                self._read_piece(piece, plain, collector)
+            pending = pending[len(piece.data) :]
             if not below and collector.cells.rows_below:
                 return pending
             if (closing := _END_OF_ROWS.match(pending)) is not None:
@@ -530,28 +596,32 @@ class SheetScanner:
                 raise WorkbookError(f"{self._part} ends among its rows")
             pending = pending[pending.rfind(b"<") :] + chunk
 
-    def _read_some_rows(
-        self,
-        rows: bytes,
-        last: int,
-        root: bytes,
-        plain: PlainRows,
-        collector: CellCollector,
+    def _read_piece(
+        self, piece: RowPiece, plain: PlainRows | None, collector: CellCollector
     ) -> None:
-        """Reads requested rows; ``last`` is the number of the last one."""
+        """Reads the requested rows of a piece."""
+        numbers = piece.numbers
+        first = bisect.bisect_left(numbers, self._first_row)
+        last = bisect.bisect_right(numbers, self._last_row)
+        if last < len(numbers):
+            collector.cells.rows_below = True
+        if first >= last or plain is None:
+            return
+        begin = start_of_row(piece.data, numbers[first]) if first else 0
+        end = start_of_row(piece.data, numbers[last]) if last < len(numbers) else None
+        rows = piece.data[begin:end]
         kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
-            parser.feed(root + b"<sheetData>" + rows + b"</sheetData></worksheet>", final=True)
+            parser.feed(self.root + b"<sheetData>" + rows + b"</sheetData></worksheet>", final=True)
         else:
-            collector.row = last
+            collector.row = numbers[last - 1]
             collector.kept_chars += kept
         collector.check(self._package.budget)
 
     def _parse_around(
         self,
         chunks: Iterator[bytes],
-        root: bytes,
         before: bytes,
         behind: bytes,
         collector: CellCollector,
@@ -560,7 +630,7 @@ class SheetScanner:
     ) -> None:
         """Parses the elements before and after the rows, as a document without rows."""
         parser = self._parser(collector)
-        parser.feed(root + before + b"<sheetData/>")
+        parser.feed(self.root + before + b"<sheetData/>")
         if not has_tail:
             return
         chunk: bytes | None = behind
@@ -571,8 +641,8 @@ class SheetScanner:
         parser.feed(b"", final=True)
 
 
-def _let_go(_: tuple[bytes, int]) -> None:
-    """Discards the bytes of a pass if no further pass will follow."""
+def _let_go(_: RowPiece) -> None:
+    """Keeps no rows."""
 
 
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
@@ -582,9 +652,11 @@ def _note_formulas(rows: bytes, collector: CellCollector) -> None:
     if not collector.cells.fills and any(mark in rows for mark in _FILLING):
         collector.cells.fills = True
     if b'"shared"' in rows:
-        for letters, digits, attributes in _MASTER.findall(rows):
-            named = dict(ATTRIBUTE.findall(attributes.decode()))
-            key = cell_key(int(digits), column_number(letters.decode()))
+        for master in _MASTER.finditer(rows):
+            named = dict(ATTRIBUTE.findall(master[1].decode()))
+            cell = _CELL_OF_FORMULA.match(rows, rows.rfind(b"<c ", 0, master.start()))
+            assert cell is not None
+            key = cell_key(int(cell[2]), column_number(cell[1].decode()))
             collector.note_master(key, named.get("si"), named.get("ref"))
 
 

@@ -873,7 +873,8 @@ def test_a_sheet_is_inflated_once_for_a_range_and_for_all_of_it(
         f'<sheetData>{rows}</sheetData><mergeCells><mergeCell ref="A7:A8"/></mergeCells>'
     )
     data = Book({"Sheet1": sheet}).to_bytes()
-    at_once = open_workbook(data).sheet("Sheet1")
+    # With limits of its own, it does not use what another workbook has read.
+    at_once = open_workbook(data, limits=ReadLimits(entries=100)).sheet("Sheet1")
     at_once.load([WHOLE_SHEET])
     inflated: list[str] = []
     chunks = Package.chunks
@@ -890,3 +891,8 @@ def test_a_sheet_is_inflated_once_for_a_range_and_for_all_of_it(
     assert keys == at_once.formula_keys(WHOLE_SHEET)
     assert sheet_read.values(WHOLE_SHEET) == at_once.values(WHOLE_SHEET)
     assert sheet_read.tail.merges == at_once.tail.merges != []
+    again = open_workbook(data).sheet("Sheet1")
+    again.load([Window(2, 1, 9000, 1)])
+    assert inflated.count(sheet_read.part) == 1
+    assert again.values(WHOLE_SHEET) == at_once.values(WHOLE_SHEET)
+    assert again.tail.merges == at_once.tail.merges

@@ -37,7 +37,7 @@ def test_the_cells_that_differ(
     profile: str, expected: dict[int, CellValue], actual: dict[int, CellValue]
 ) -> None:
     # Cells that a side does not store are blank; under ssb2 a blank is zero on either side.
-    found = differing_keys(expected, actual, comparator(get_profile(profile)))
+    found = [*differing_keys(expected, actual, comparator(get_profile(profile)))]
     assert len(found) == len(set(found))
     assert set(found) == asked_one_by_one(expected, actual, profile)
 
