@@ -33,10 +33,8 @@ from judge.workbook.cell_values import CELL_TYPES, ODD_NUMBER, ValueReader, read
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.sheets.shared_formulas import (
     ATTRIBUTE,
-    ATTRIBUTES,
     FILLING_KINDS,
     FORMULA_KINDS,
-    TEXT,
     UNUSUAL_ENTITY,
     RawFormula,
     unescape,
@@ -158,19 +156,21 @@ def _pattern(shape: Sequence[ShapeCell]) -> re.Pattern[str]:
         row = "([0-9]+)" if number == 0 else "\\1"
         parts.append(f'<c r="{cell.letters}{row}"{re.escape(cell.attributes)}>')
         if cell.value == "v":
-            parts.append(f"<v>({TEXT}+)</v></c>")
+            parts.append("<v>([^<]++)</v></c>")
         elif cell.value:
-            parts.append(f"<is><{re.escape(cell.value)}>({TEXT}*)</t></is></c>")
+            parts.append(f"<is><{re.escape(cell.value)}>([^<]*+)</t></is></c>")
         elif not cell.attributes.endswith("/"):
             parts.append("</c>")
     return re.compile("".join(parts))
 
 
+# Rows in the plain form hold no character that XML forbids, so text is everything up to a tag.
+_ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*+")*+'
 _CELL = (
-    '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
-    f"(<f{ATTRIBUTES} ?(?:/>|>{TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
-    f"(?:<v>({TEXT}+)</v>|"
-    f'<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>|<v></v>|<v ?/>)?'
+    '<c r="({columns})([0-9]++)"([^<>&]*+)>(?:(?<=/>)|'
+    f"(<f{_ATTRIBUTES} ?(?:/>|>[^<]*+</f>)(?:<v></v>|<v ?/>)?+)?+"
+    "(?:<v>([^<]++)</v>|"
+    '<is>(<t(?: xml:space="preserve")?+>[^<]*+)</t></is>|<v></v>|<v ?/>)?+'
     "</c>)"
 )
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
@@ -182,6 +182,8 @@ _MAX_DATES = 100_000
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 _EMPTY_CELLS = tuple(f"{value}</c>" for value in _EMPTY_VALUES)
 
+_DIGITS = b"0123456789\0"
+_OFTEN_IN_NUMBERS = _DIGITS + b".-"
 _NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
 _FILLING = re.compile(f'<f[^<>]* t="(?:{"|".join(sorted(FILLING_KINDS))})"[^<>]*')
 _ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
@@ -500,8 +502,19 @@ def _check_markup(rows: str) -> None:
 
 def _check_texts(numbers: Sequence[str], indices: Sequence[str]) -> None:
     """Raises an error for text that is a number to Python, but not in a workbook."""
-    if ODD_NUMBER.search("\0".join(numbers)) or _NOT_DIGITS.search("\0".join(indices)):
+    # Most hold nothing but a few digits, which is seen without looking at each character.
+    joined = "\0".join(numbers)
+    odd = joined.encode().translate(None, _OFTEN_IN_NUMBERS) or _are_long(numbers, 300)
+    if odd and ODD_NUMBER.search(joined):
         raise _UnusualError
+    joined = "\0".join(indices)
+    odd = joined.encode().translate(None, _DIGITS) or _are_long(indices, 10)
+    if odd and _NOT_DIGITS.search(joined):
+        raise _UnusualError
+
+
+def _are_long(texts: Sequence[str], length: int) -> bool:
+    return max(map(len, texts), default=0) >= length
 
 
 def _number(text: str) -> int | float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
 
 from judge.errors import WorkbookError
@@ -115,6 +115,16 @@ class SheetCells:
         self.strings.update(other.strings)
         self.fills = self.fills or other.fills
 
+    def copy(self) -> SheetCells:
+        """The same cells in mappings of their own."""
+        return replace(
+            self,
+            values=dict(self.values),
+            styles=dict(self.styles),
+            formulas=dict(self.formulas),
+            strings=dict(self.strings),
+        )
+
     @property
     def size(self) -> int:
         """How many cells are kept."""
@@ -151,6 +161,10 @@ class CellCollector:
         limits: bounds on what reading may cost.
         listener: called for the elements around the rows; None to collect them in ``tail``.
         row_listener: called with the number and the attributes of each row.
+
+    Attributes:
+        kept_chars: how many characters of strings and formulas were kept since the last check.
+        taken_chars: how many were kept before.
     """
 
     def __init__(
@@ -169,6 +183,7 @@ class CellCollector:
         self.row = 0
         self._kept = 0
         self.kept_chars = 0
+        self.taken_chars = 0
         self._windows = tuple(windows)
         self._last_row = max((window.max_row for window in windows), default=0)
         self._reader = ValueReader(formats, date_1904=date_1904, fail=self._malformed)
@@ -232,6 +247,7 @@ class CellCollector:
         budget.take_cells(kept - self._kept)
         self._kept = kept
         budget.take_chars(self.kept_chars)
+        self.taken_chars += self.kept_chars
         self.kept_chars = 0
         if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
             raise WorkbookError(

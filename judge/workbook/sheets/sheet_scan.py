@@ -19,7 +19,8 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
 
 from judge.errors import WorkbookError
 from judge.workbook.address import (
@@ -195,6 +196,11 @@ def _leading_rows(data: bytes) -> RowPiece:
     return RowPiece(rows, numbers, frozenset(_ATTRIBUTES.findall(rows)))
 
 
+@lru_cache(maxsize=MAX_COLUMN)
+def _column(letters: bytes) -> int:
+    return column_number(letters.decode())
+
+
 def _check_columns(rows: bytes, count: int) -> None:
     """Makes sure that the cells of each row are in ascending order and on the sheet.
 
@@ -206,7 +212,7 @@ def _check_columns(rows: bytes, count: int) -> None:
     if len(cells_of_rows) != count:
         raise NotPlainError
     for columns in {tuple(_LETTERS.findall(cells)) for cells in {*cells_of_rows}}:
-        numbers = [column_number(letters.decode()) for letters in columns]
+        numbers = [*map(_column, columns)]
         if not all(map(operator.lt, numbers, numbers[1:])) or max(numbers, default=0) > MAX_COLUMN:
             raise NotPlainError
 
@@ -262,6 +268,8 @@ requested."""
 _MAX_KEPT_BYTES = 4 << 20
 _MAX_ALL_KEPT_BYTES = 8 << 20
 _BYTES_OF_A_NUMBER = 40
+_BYTES_OF_A_CELL = 300
+_MAX_KEPT_CELLS = 5_000
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20
@@ -277,6 +285,7 @@ class PlainSheet:
         tail: the elements around its rows.
         pieces: its rows.
         fills: whether a formula may fill other cells.
+        first_read: the cells that the pass read; None if there are many.
     """
 
     root: bytes = b""
@@ -284,13 +293,29 @@ class PlainSheet:
     tail: SheetTail = field(default_factory=SheetTail)
     pieces: list[RowPiece] = field(default_factory=list)
     fills: bool = False
+    first_read: _FirstRead | None = None
 
     @property
     def size(self) -> int:
         """How many bytes of memory it takes, roughly."""
-        return sum(
+        cells = 0 if self.first_read is None else self.first_read.cells.size
+        return _BYTES_OF_A_CELL * cells + sum(
             len(piece.data) + _BYTES_OF_A_NUMBER * len(piece.numbers) for piece in self.pieces
         )
+
+
+class _FirstRead(NamedTuple):
+    """The cells that the first pass over a worksheet read.
+
+    Attributes:
+        requested: which cells, and with which number formats.
+        cells: the cells.
+        chars: how many characters of strings and formulas they have.
+    """
+
+    requested: tuple[object, ...]
+    cells: SheetCells
+    chars: int
 
 
 class _RecentSheets:
@@ -354,7 +379,7 @@ def scan_sheet(
             return scanner.scan_skipping()
         key = package.packed_form(part)
         sheet = _recent.get(key)
-        if sheet is not None:
+        if sheet is not None and package.budget.is_mostly_left:
             return scanner.scan_again(sheet)
         sheet = PlainSheet()
         cells = scanner.scan_skipping(sheet)
@@ -427,6 +452,7 @@ class SheetScanner:
         self._formats = formats
         self._date_1904 = date_1904
         self._blanks = blanks
+        self._requested = (tuple(windows), formats, date_1904, blanks)
         self._first_row = min((window.min_row for window in windows), default=1)
         self._last_row = max((window.max_row for window in windows), default=0)
 
@@ -479,13 +505,18 @@ class SheetScanner:
             self._package.agree_on_namespace(sheet.namespace, self._part)
         self.root = sheet.root
         collector = self.collector()
-        collector.cells.fills = sheet.fills
-        collector.cells.tail = sheet.tail
-        plain = self._plain_rows() if self._windows else None
-        grammar = RowGrammar(collector.check_row, self.root)
-        for piece in sheet.pieces:
-            grammar.check(piece)
-            self._read_piece(piece, plain, collector)
+        first_read = sheet.first_read
+        if first_read is not None and first_read.requested == self._requested:
+            collector.cells = first_read.cells.copy()
+            collector.kept_chars = first_read.chars
+        else:
+            collector.cells.fills = sheet.fills
+            collector.cells.tail = sheet.tail
+            plain = self._plain_rows() if self._windows else None
+            grammar = RowGrammar(collector.check_row, self.root)
+            for piece in sheet.pieces:
+                grammar.check(piece)
+                self._read_piece(piece, plain, collector)
         collector.check(budget)
         budget.take_seconds(time.thread_time() - started)
         return collector.finish()
@@ -530,6 +561,8 @@ class SheetScanner:
         if sheet is not None:
             sheet.root, sheet.tail, sheet.fills = self.root, cells.tail, cells.fills
             sheet.namespace = self._package.namespace_of(self._part)
+            if cells.size <= _MAX_KEPT_CELLS:
+                sheet.first_read = _FirstRead(self._requested, cells.copy(), collector.taken_chars)
         return cells
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
