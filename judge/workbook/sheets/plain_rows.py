@@ -14,10 +14,11 @@ cell. A shape never reads a cell differently from the reader of single cells; it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from judge.workbook.address import (
     COLUMN_BITS,
@@ -40,6 +41,7 @@ from judge.workbook.sheets.shared_formulas import (
     unescape,
 )
 from judge.workbook.sheets.sheet_cells import SheetCells
+from judge.workbook.sheets.sheet_tail import SheetTail
 
 MARK = "<\0"
 """Replaces cells that were taken out, so that no match extends across the gap."""
@@ -548,3 +550,101 @@ def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Patter
     start = f'<c r="(?:{columns}[0-9]|[^A-Z])'
     cell = _CELL.replace("{columns}", columns)
     return re.compile(start), re.compile(f"(?:{cell}|{start})"), re.compile(cell)
+
+
+# -- rows that were read lately --------------------------------------------------------------------
+
+_MAX_ALL_KEPT_BYTES = 8 << 20
+_BYTES_OF_A_NUMBER = 40
+_BYTES_OF_A_CELL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Complete rows of a worksheet in the plain form.
+
+    Attributes:
+        data: their bytes, with the spaces around them.
+        numbers: the number of each row.
+        attributes: what their tags hold after the number.
+    """
+
+    data: bytes
+    numbers: Sequence[int]
+    attributes: frozenset[bytes]
+
+
+@dataclass(slots=True)
+class PlainSheet:
+    """A worksheet of which one pass has shown that all rows are in the plain form.
+
+    Attributes:
+        root: its start tag.
+        namespace: its main namespace.
+        tail: the elements around its rows.
+        pieces: its rows.
+        fills: whether a formula may fill other cells.
+        first_read: the cells that the pass read; None if there are many.
+    """
+
+    root: bytes = b""
+    namespace: str | None = None
+    tail: SheetTail = field(default_factory=SheetTail)
+    pieces: list[RowPiece] = field(default_factory=list)
+    fills: bool = False
+    first_read: FirstRead | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes of memory it takes, roughly."""
+        cells = 0 if self.first_read is None else self.first_read.cells.size
+        return _BYTES_OF_A_CELL * (cells + self.tail.size) + sum(
+            len(piece.data) + _BYTES_OF_A_NUMBER * len(piece.numbers) for piece in self.pieces
+        )
+
+
+class FirstRead(NamedTuple):
+    """The cells that the first pass over a worksheet read.
+
+    Attributes:
+        requested: which cells, and with which number formats.
+        cells: the cells.
+        chars: how many characters of strings and formulas they have.
+    """
+
+    requested: tuple[object, ...]
+    cells: SheetCells
+    chars: int
+
+
+class RecentSheets:
+    """The worksheets that were read lately, by their packed bytes.
+
+    A range and then all of a worksheet are often read, and a gold is read for every answer; nothing
+    is inflated and checked twice then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Hashable, PlainSheet] = {}
+        self._size = 0
+
+    def get(self, key: Hashable) -> PlainSheet | None:
+        """The worksheet of a key."""
+        return self._known.get(key)
+
+    def keep(self, key: Hashable, sheet: PlainSheet) -> None:
+        """Keeps a worksheet, and lets the oldest ones go if all take too much memory."""
+        size = sheet.size
+        if size > _MAX_ALL_KEPT_BYTES // 2:
+            return
+        with self._lock:
+            if key in self._known:
+                return
+            self._known[key] = sheet
+            self._size += size
+            while self._size > _MAX_ALL_KEPT_BYTES:
+                self._size -= self._known.pop(next(iter(self._known))).size
+
+
+recent_sheets = RecentSheets()

@@ -15,12 +15,10 @@ from __future__ import annotations
 import bisect
 import operator
 import re
-import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from judge.errors import WorkbookError
 from judge.workbook.address import (
@@ -33,10 +31,16 @@ from judge.workbook.address import (
 )
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets.plain_rows import PlainRows
+from judge.workbook.sheets.plain_rows import (
+    FirstRead,
+    PlainRows,
+    PlainSheet,
+    RowPiece,
+    recent_sheets,
+)
 from judge.workbook.sheets.shared_formulas import ATTRIBUTE, FILLING_KINDS
 from judge.workbook.sheets.sheet_cells import CellCollector, RowListener, SheetCells
-from judge.workbook.sheets.sheet_tail import SheetTail, TailListener
+from judge.workbook.sheets.sheet_tail import TailListener
 from judge.workbook.xml_parts import MAIN, STRICT_MAIN, PartParser
 
 _TEXT = rb"[^<]*+"
@@ -166,21 +170,6 @@ class RowGrammar:
             self._known_attributes.add(attributes)
 
 
-@dataclass(frozen=True, slots=True)
-class RowPiece:
-    """Complete rows of a worksheet in the plain form.
-
-    Attributes:
-        data: their bytes, with the spaces around them.
-        numbers: the number of each row.
-        attributes: what their tags hold after the number.
-    """
-
-    data: bytes
-    numbers: Sequence[int]
-    attributes: frozenset[bytes]
-
-
 def _leading_rows(data: bytes) -> RowPiece:
     """The complete rows at the beginning of some bytes, see :meth:`RowGrammar.rows`."""
     # No text and no attribute holds a "<", so that the tags of rows can be searched for without
@@ -266,89 +255,10 @@ MAX_PASSED_BYTES = 16 << 20
 requested."""
 
 _MAX_KEPT_BYTES = 4 << 20
-_MAX_ALL_KEPT_BYTES = 8 << 20
-_BYTES_OF_A_NUMBER = 40
-_BYTES_OF_A_CELL = 300
 _MAX_KEPT_CELLS = 5_000
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20
-
-
-@dataclass(slots=True)
-class PlainSheet:
-    """A worksheet of which one pass has shown that all rows are in the plain form.
-
-    Attributes:
-        root: its start tag.
-        namespace: its main namespace.
-        tail: the elements around its rows.
-        pieces: its rows.
-        fills: whether a formula may fill other cells.
-        first_read: the cells that the pass read; None if there are many.
-    """
-
-    root: bytes = b""
-    namespace: str | None = None
-    tail: SheetTail = field(default_factory=SheetTail)
-    pieces: list[RowPiece] = field(default_factory=list)
-    fills: bool = False
-    first_read: _FirstRead | None = None
-
-    @property
-    def size(self) -> int:
-        """How many bytes of memory it takes, roughly."""
-        cells = 0 if self.first_read is None else self.first_read.cells.size
-        return _BYTES_OF_A_CELL * cells + sum(
-            len(piece.data) + _BYTES_OF_A_NUMBER * len(piece.numbers) for piece in self.pieces
-        )
-
-
-class _FirstRead(NamedTuple):
-    """The cells that the first pass over a worksheet read.
-
-    Attributes:
-        requested: which cells, and with which number formats.
-        cells: the cells.
-        chars: how many characters of strings and formulas they have.
-    """
-
-    requested: tuple[object, ...]
-    cells: SheetCells
-    chars: int
-
-
-class _RecentSheets:
-    """The worksheets that were read lately, by their packed bytes.
-
-    A range and then all of a worksheet are often read, and a gold is read for every answer; nothing
-    is inflated and checked twice then.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[Hashable, PlainSheet] = {}
-        self._size = 0
-
-    def get(self, key: Hashable) -> PlainSheet | None:
-        """The worksheet of a key."""
-        return self._known.get(key)
-
-    def keep(self, key: Hashable, sheet: PlainSheet) -> None:
-        """Keeps a worksheet, and lets the oldest ones go if all take too much memory."""
-        size = sheet.size
-        if size > _MAX_ALL_KEPT_BYTES // 2:
-            return
-        with self._lock:
-            if key in self._known:
-                return
-            self._known[key] = sheet
-            self._size += size
-            while self._size > _MAX_ALL_KEPT_BYTES:
-                self._size -= self._known.pop(next(iter(self._known))).size
-
-
-_recent = _RecentSheets()
 
 
 def scan_sheet(
@@ -378,14 +288,14 @@ def scan_sheet(
         if not 0 < package.inflated_size(part) <= _MAX_KEPT_BYTES:
             return scanner.scan_skipping()
         key = package.packed_form(part)
-        sheet = _recent.get(key)
+        sheet = recent_sheets.get(key)
         if sheet is not None and package.budget.is_mostly_left:
             return scanner.scan_again(sheet)
         sheet = PlainSheet()
         cells = scanner.scan_skipping(sheet)
     except NotPlainError:
         return scanner.scan_all()
-    _recent.keep(key, sheet)
+    recent_sheets.keep(key, sheet)
     return cells
 
 
@@ -562,7 +472,7 @@ class SheetScanner:
             sheet.root, sheet.tail, sheet.fills = self.root, cells.tail, cells.fills
             sheet.namespace = self._package.namespace_of(self._part)
             if cells.size <= _MAX_KEPT_CELLS:
-                sheet.first_read = _FirstRead(self._requested, cells.copy(), collector.taken_chars)
+                sheet.first_read = FirstRead(self._requested, cells.copy(), collector.taken_chars)
         return cells
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:

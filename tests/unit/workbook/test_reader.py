@@ -6,7 +6,9 @@ import datetime as dt
 import hashlib
 import io
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from pathlib import Path
@@ -16,7 +18,7 @@ import openpyxl
 import pytest
 
 from judge.errors import WorkbookError
-from judge.workbook.address import WHOLE_SHEET, Window
+from judge.workbook.address import WHOLE_SHEET, Window, cell_key
 from judge.workbook.budget import MIN_FORMULA_CHARS, ReadLimits
 from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
@@ -43,6 +45,7 @@ from tests.unit.compare.cells.packages import (
     relations,
     sheet_data,
     worksheet,
+    zipped,
 )
 
 EVERYTHING = CellRange("Sheet1", 1, 1, 1_048_576, 16_384)
@@ -889,3 +892,49 @@ def test_a_sheet_is_inflated_once_for_a_range_and_for_all_of_it(
     assert inflated.count(sheet_read.part) == 1
     assert again.values(WHOLE_SHEET) == at_once.values(WHOLE_SHEET)
     assert again.tail.merges == at_once.tail.merges
+
+
+def test_a_main_part_that_was_read_before_still_needs_its_sheets() -> None:
+    parts = Book({"Sheet1": sheet_data(cell("A1", 1))}).all_parts()
+    assert open_workbook(zipped(parts)).sheet_names == ("Sheet1",)
+    with pytest.raises(WorkbookError, match="lacks the part of the sheet 'Sheet1'"):
+        open_workbook(zipped({name: parts[name] for name in parts if "worksheets" not in name}))
+    parts["xl/_rels/workbook.xml.rels"] = parts["xl/_rels/workbook.xml.rels"].replace(
+        b"relationships/worksheet", b"relationships/chartsheet"
+    )
+    with pytest.raises(WorkbookError, match=r"says that xl/worksheets/sheet1\.xml is"):
+        open_workbook(zipped(parts))
+
+
+def test_a_part_that_was_read_before_is_still_held_to_its_checksum() -> None:
+    parts = Book({"Sheet1": sheet_data(cell("A1", 1))}).all_parts()
+    data = zipped(parts, zipfile.ZIP_STORED)
+    assert open_workbook(data).sheet_names == ("Sheet1",)
+    types = zlib.crc32(parts["[Content_Types].xml"])
+    assert data.count(struct.pack("<I", types)) == 2
+    with pytest.raises(WorkbookError, match="damaged"):
+        open_workbook(data.replace(struct.pack("<I", types), struct.pack("<I", types ^ 1)))
+
+
+@pytest.mark.parametrize("asked", [Window(1, 1, 2, 2), Window(1, 1, 3, 2)], ids=["same", "other"])
+def test_a_sheet_that_was_read_before_is_still_held_to_the_styles(asked: Window) -> None:
+    rows = (
+        '<row r="1" s="4"><c r="A1"><v>1</v></c></row><row r="2"><c r="B2" s="4"><v>2</v></c></row>'
+    )
+    few = re.sub("<cellXfs>.*</cellXfs>", '<cellXfs><xf numFmtId="0"/></cellXfs>', STYLES)
+    data = f"<sheetData>{rows}</sheetData>"
+    sheet = open_workbook(Book({"Sheet1": data}).to_bytes()).sheet("Sheet1")
+    assert sheet.values(Window(1, 1, 2, 2)) == {cell_key(1, 1): 1, cell_key(2, 2): 2}
+    other = open_workbook(Book({"Sheet1": data}, styles=few).to_bytes()).sheet("Sheet1")
+    with pytest.raises(WorkbookError, match="cell format 4"):
+        other.load([asked])
+
+
+def test_what_one_workbook_does_with_its_cells_does_not_change_those_of_another() -> None:
+    xml = sheet_data(cell("A1", 1), cell("B1", 2), '<c r="C1" t="s"><v>0</v></c>')
+    book = Book({"Sheet1": f'{xml}<mergeCells><mergeCell ref="A1:B1"/></mergeCells>'}, ["x"])
+    values = {cell_key(1, 1): 1, cell_key(1, 2): None, cell_key(1, 3): "x"}
+    for _ in range(3):
+        sheet = open_workbook(book.to_bytes()).sheet("Sheet1")
+        assert sheet.values(Window(1, 1, 1, 3)) == values
+        assert sheet.hidden_values == {cell_key(1, 2): 2}

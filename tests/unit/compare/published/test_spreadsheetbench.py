@@ -13,11 +13,14 @@ from judge.compare.cells.computing import compare_files
 from judge.compare.published.spreadsheetbench import (
     OfficialPart,
     ScriptError,
+    check_officially,
     official_agree,
     official_parts,
+    officially_equal,
 )
 from judge.workbook.address import Window
-from judge.workbook.cell import CellValue, ErrorValue
+from judge.workbook.cell import NOTHING_COMPUTED, CellValue, ErrorValue
+from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import Book, cell, relations, sheet_data, simple
 
 
@@ -196,3 +199,42 @@ def test_a_time_and_a_duration_are_two_types_to_the_script() -> None:
     )
     comparison = compare_files(time, duration, "A1", profile="official")
     assert comparison.difference_counts == {DifferenceClass.TYPE: 1}
+
+
+@pytest.mark.parametrize(
+    ("position", "outputs"),
+    [
+        ("A1:A2", {"same": True, "other": False, "nan": False}),
+        ("A1,A2", {"same": True, "other": False, "nan": False}),
+        ("A2,A1", {"same": True, "other": False, "nan": False}),
+        ("Sheet9!A1", {"same": False}),
+        ("A:A", {"same": False}),
+        ("A2:A1", {"same": True, "other": True}),
+    ],
+)
+def test_the_verdict_alone_is_that_of_the_whole_comparison(
+    position: str, outputs: dict[str, bool]
+) -> None:
+    books = {
+        "same": (1, "x"),
+        "other": (2, "x"),
+        "nan": ("nan", "x"),
+    }
+    for name, accepted in outputs.items():
+        gold, output = (
+            open_workbook(
+                Book({"Sheet1": sheet_data(cell("A1", first), cell("A2", second))}).to_bytes()
+            )
+            for first, second in ((books["same"] if name != "nan" else books["nan"]), books[name])
+        )
+        computed = (NOTHING_COMPUTED, NOTHING_COMPUTED)
+        alone = officially_equal(position, gold, output, *computed)
+        whole = check_officially(
+            position,
+            gold,
+            output,
+            gold_computed=computed[0],
+            output_computed=computed[1],
+            max_differences=9,
+        )
+        assert alone is whole.equal is accepted
