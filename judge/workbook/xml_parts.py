@@ -402,7 +402,7 @@ class RecentParts(Generic[_Read]):
             holds: whether the contents are also those of this part if it depends on other parts.
 
         Raises:
-            WorkbookError: the part is in another namespace than the workbook's other parts.
+            WorkbookError: the namespace of the part is not that of the other parts.
         """
         known = self._known.get((name, data))
         if known is None or package.budget.limits is not DEFAULT_LIMITS:
