@@ -28,6 +28,7 @@ _MAX_LEFT_OUT = 10
 _MAX_TURNS = 8
 _MAX_RESULTS_READ = 10_000
 _MAX_CAUSE_CHARS = 160
+_DOUBTFUL = ("ambiguous", "faulty")  # grades of golds that a right answer may differ from
 
 _STYLES = {
     Verdict.AC: "green",
@@ -117,14 +118,21 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         for result in itertools.islice(run.results, _MAX_RESULTS_READ)
         if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
+    suite = run.report["run"].get("suite")
+    certified = None if suite is None else suite.get("certified")
+    grades = {} if certified is None else certified["grades"]
     for failure in first:
+        grade = grades.get(failure.task_id)
+        doubt = f" ({grade} gold)" if grade in _DOUBTFUL else ""
         sample = f", sample {failure.sample}" if failure.sample else ""
         cause = " ".join(visible(failure.cause).split())
         cut = cause if len(cause) <= _MAX_CAUSE_CHARS else f"{cause[: _MAX_CAUSE_CHARS - 1]}…"
         yield styled(
             "  ",
             verdict_piece(failure.verdict.value),
-            f" task {failure.task_id}{sample}, case {failure.case}: {cut}".removesuffix(": "),
+            f" task {failure.task_id}{sample}, case {failure.case}{doubt}: {cut}".removesuffix(
+                ": "
+            ),
         )
     if failed > len(first):
         yield styled((f"  and {failed - len(first)} more", "dim"))

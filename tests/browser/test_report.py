@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +75,29 @@ def test_an_instruction_is_written_in_the_direction_of_its_language(
     expect(watched.page.locator("p.instruction").first).to_be_visible()
     assert watched.page.evaluate(starts_in_left_half, "Put the total into B2.")
     assert not watched.page.evaluate(starts_in_left_half, "\u0636\u0639 B2")
+
+
+def test_the_page_of_a_task_says_what_is_wrong_with_its_gold(
+    watched: Watched, run_folder: Path, tmp_path: Path
+) -> None:
+    graded = shutil.copytree(run_folder, tmp_path / "graded")
+    run = json.loads((graded / "run.json").read_text())
+    grades = {"10-2": "ambiguous"}
+    certified = {"name": "Suite", "digest": "0" * 64, "applied": False, "corrected": []}
+    run["suite"]["certified"] = {**certified, "grades": grades}
+    (graded / "run.json").write_text(json.dumps(run))
+    file = graded / "report.html"
+    file.write_text(report_html(graded), encoding="utf-8")
+    watched.page.goto(f"{file.as_uri()}#/task/10-2")
+    expect(watched.page.locator("#task .note")).to_contain_text("The gold is ambiguous: readers")
+    other = next(task for task in shown_tasks(graded) if task != "10-2")
+    watched.page.goto(f"{file.as_uri()}#/task/{other}")
+    expect(watched.page.locator("#task h1")).to_have_text(f"Task {other}")
+    expect(watched.page.get_by_text("The gold is")).to_have_count(0)
+
+
+def shown_tasks(folder: Path) -> list[str]:
+    return [task["task_id"] for task in json_form(report_data(folder))["tasks"]]
 
 
 def test_every_number_of_the_summary_is_the_jsons(

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from judge import api
 from judge.api import scoring
 from judge.api.options import ScoreOptions
+from judge.cli.main import judge
 from judge.core.records.reports import ReportDocument
 from judge.errors import SuiteError
 from judge.grading.case import known_fault
@@ -146,6 +148,23 @@ def test_a_fault_of_the_file_is_named(
         read_certification(write(entries))
 
 
+def test_the_list_of_failures_says_which_golds_are_in_doubt(
+    suite: Suite, entries: list[dict[str, Any]], write: Write, tmp_path: Path
+) -> None:
+    write(entries)
+    for task_id in GRADES:
+        wrong = tmp_path / "outputs" / f"1_{task_id}_output.xlsx"
+        wrong.parent.mkdir(exist_ok=True)
+        wrong.write_bytes(table((-1,)))
+    options = [str(wrong.parent), "--dataset", str(suite.root), "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(judge, ["score", *options, "--recalc", "never", "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    failures = [line for line in done.stdout.splitlines() if line.startswith("  WA task ")]
+    assert [line.partition(", case 1")[2].partition(":")[0] for line in failures] == [
+        "", "", " (ambiguous gold)", " (faulty gold)", " (faulty gold)",
+    ]  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("certified", "--suite"), ("readings",)])
 def test_a_file_that_is_missing_is_named_by_the_benchmarks(
@@ -155,7 +174,7 @@ def test_a_file_that_is_missing_is_named_by_the_benchmarks(
     name, *options = arguments
     command = [sys.executable, "-m", f"benchmarks.{name}", *options, str(missing)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert str(missing) in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -189,6 +189,9 @@ function taskPage(page) {
   if (entry.answer_position !== null) {
     parts.push(h("p", {}, h("span", { class: "quiet" }, "Answer position "), h("code", {}, ...visible(entry.answer_position))));
   }
+  if (DOUBTS[entry.grade]) {
+    parts.push(h("p", { class: "note" }, h("strong", {}, `The gold is ${entry.grade}: `), DOUBTS[entry.grade]));
+  }
   const tabs = entry.cases.map((each) =>
     h("a", { class: "tab", role: "tab", href: hashOf(currentTask.key, each.case), "data-case": String(each.case) }, `Case ${each.case} `, chip(each.verdict)),
   );
@@ -196,6 +199,13 @@ function taskPage(page) {
   parts.push(page.code !== null || (page.reply === null && !page.cases.some((each) => each.episode)) ? codePart(page) : "", replyPart(page), conversationPart(page));
   return parts;
 }
+
+// What the readers' grade of a task's gold means for its verdicts.
+const DOUBTS = {
+  weak: "readers found that part of the answer is not compared, or that the unchanged input passes. An accepted answer means less here.",
+  ambiguous: "readers found that the question has several reasonable readings. A wrong answer may follow another one.",
+  faulty: "readers found that it contradicts the question, the input or itself. A verdict counts only if it was judged with the correction.",
+};
 
 const percent = (at, value) => number(at, value, { factor: 100, digits: 2, unit: "%" });
 const integer = (at, value) => number(at, value);
