@@ -113,7 +113,7 @@ def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> Type
     return TypedMode(setting, template, load_feedback("typed_feedback"), content)
 
 
-def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
+def tasks_with_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
     """The tasks with one phrasing, of a suite that phrases the same tasks in several ways.
 
     Args:
@@ -431,7 +431,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     ids = split_ids(options.ids)
     # From here on, no gold is passed on: the plan gets only questions.
     named = suite.select(ids or None)
-    phrased = in_phrasing(named.tasks, options.instruction, suite.name)
+    phrased = tasks_with_phrasing(named.tasks, options.instruction, suite.name)
     chosen = named.with_tasks(phrased).select(None, options.limit).tasks
     assignments = tuple(
         Assignment(task.question, task.written_id)
