@@ -356,7 +356,7 @@ def _of_sparse(
         return None
     if any(part.size != 1 and (part.rows, part.columns) != size for part in parts):
         return None
-    positions = {place for part in sparse for place in part.others}
+    positions = {position for part in sparse for position in part.others}
     if len(positions) * FEW > size[0] * size[1]:
         return None
     evaluation.values.spend((len(positions) + 1) * COST)
@@ -610,8 +610,8 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
     """Computes ROW and COLUMN of a range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-        if not arguments and evaluation.place:
-            return single(evaluation.place[0 if rows else 1])
+        if not arguments and evaluation.position:
+            return single(evaluation.position[0 if rows else 1])
         if len(arguments) != 1:
             raise UnsureError
         if _is_if_of_array(evaluation, arguments[0]):

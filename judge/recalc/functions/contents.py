@@ -49,7 +49,8 @@ _WRITTEN_OTHERWISE = re.compile(
 class Budget:
     """How many cells may still be read, compared and added up.
 
-    Apart from :class:`OwnValues`, so that rectangles, which count here, do not refer to it.
+    Separate from :class:`OwnValues`, so that rectangles can count their cells without a reference
+    to it.
     """
 
     def __init__(self) -> None:

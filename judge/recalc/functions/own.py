@@ -229,7 +229,7 @@ class OwnValues:
         if node is None or (isinstance(node, Reference) and node.size > 1):
             raise UnsureError
         values = _Values(self, ref.sheet)
-        evaluation = Evaluation(values, FUNCTIONS, of_arrays=of_arrays, place=own_position(cell))
+        evaluation = Evaluation(values, FUNCTIONS, of_arrays=of_arrays, position=own_position(cell))
         if of_arrays:
             return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
