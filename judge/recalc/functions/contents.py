@@ -49,8 +49,7 @@ _WRITTEN_OTHERWISE = re.compile(
 class Budget:
     """How many cells may still be read, compared and added up.
 
-    Separate from :class:`OwnValues`, so that rectangles can count their cells without a reference
-    to it.
+    Separate from :class:`OwnValues`: rectangles count cells here and do not refer to the values.
     """
 
     def __init__(self) -> None:
