@@ -34,7 +34,7 @@ from judge.recalc.contract import Dialect, Engine
 from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines
-from judge.recalc.wanted import as_read
+from judge.recalc.wanted import reader_value
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
@@ -133,7 +133,7 @@ def vote(
     finally:
         standing.seconds.append(time.perf_counter() - started)
     return {
-        ref: as_read(result.values[ref], cell.number_format, date_1904=gold.date_1904)
+        ref: reader_value(result.values[ref], cell.number_format, date_1904=gold.date_1904)
         for ref, cell in gold.cells.items()
         if ref in result.values
     }

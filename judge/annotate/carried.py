@@ -23,7 +23,7 @@ from judge.annotate.carried_keys import (
 from judge.annotate.edits import Edit, InsertRows, SetCell
 from judge.annotate.idea import MAX_TABLES, CarriedAnswer, Idea, Values
 from judge.annotate.relations import moved_row
-from judge.annotate.row_mutants import is_along, is_plain, may_insert
+from judge.annotate.row_mutants import is_plain, may_insert, touches_most_rows
 from judge.annotate.tables import Column, Kind, Table
 from judge.workbook.address import MAX_COLUMN
 from judge.workbook.cell import CellRange, CellRef, CellValue
@@ -102,7 +102,7 @@ def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Val
 
 
 def _areas_along(table: Table, material: Material) -> list[CellRange]:
-    return [area for area in material.subject.answer if is_along(area, table)]
+    return [area for area in material.subject.answer if touches_most_rows(area, table)]
 
 
 def _in(areas: Sequence[CellRange], ref: CellRef) -> bool:

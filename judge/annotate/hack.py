@@ -81,7 +81,7 @@ def try_hack(
     """
     task = annotator.task(task_id)
     start = annotator.book.case(task_id, base if base is not None else task.cases[0].number)
-    problem = foreign_problem(annotator, task_id, start, workbook)
+    problem = other_task_problem(annotator, task_id, start, workbook)
     if problem:
         return Hack(Proposal(workbook, None, ()), (), problem)
     edits = edits_between(start.input, workbook)
@@ -108,7 +108,7 @@ MIN_SHARED = 0.1
 """Smallest share of the base case's cells that a workbook for the same task must keep."""
 
 
-def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook: bytes) -> str:
+def other_task_problem(annotator: Annotator, task_id: str, base: CaseData, workbook: bytes) -> str:
     """Why a workbook does not belong to this task; empty if it may.
 
     Raises:

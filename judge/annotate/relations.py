@@ -268,7 +268,7 @@ def _words_of_macros(subject: Subject, instruction: str, rng: random.Random) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class OnceEach:
+class DistinctColumn:
     """A column of the answer that has no repeated value in any gold, although the inputs have.
 
     Attributes:
@@ -289,12 +289,12 @@ def _again(answer: Values, sheet: str, column: int) -> str:
     return next((text for text in texts if counts[text.casefold()] > 1), "")
 
 
-def once_each(
+def distinct_column(
     golds: Sequence[Values],
     inputs: Sequence[Sequence[Sequence[CellValue]]],
     headings: Mapping[tuple[str, int], str],
     instruction: str,
-) -> OnceEach | None:
+) -> DistinctColumn | None:
     """The text column whose values repeat in the inputs, but never within a gold.
 
     Several columns may have this property by chance. One of them is the key of the answer only if
@@ -316,7 +316,7 @@ def once_each(
         if all(len(set(text)) == len(text) > 1 for text in texts) and all(
             _repeats(set(column), columns) for column, columns in zip(texts, inputs, strict=True)
         ):
-            repeated.append(OnceEach(sheet, column))
+            repeated.append(DistinctColumn(sheet, column))
     return repeated[0] if len(repeated) == 1 else None
 
 

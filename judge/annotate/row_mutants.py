@@ -116,11 +116,11 @@ def _room(subject: Subject, table: Table) -> int:
 
     Only an answer with a value in every row limits the number; a sum next to the table does not.
     """
-    ends = [area.max_row for area in subject.answer if is_along(area, table)]
+    ends = [area.max_row for area in subject.answer if touches_most_rows(area, table)]
     return max(0, min(ends) - table.last_row) if ends else MAX_ROWS
 
 
-def is_along(area: CellRange, table: Table) -> bool:
+def touches_most_rows(area: CellRange, table: Table) -> bool:
     """Whether an area of the answer is in, or next to, at least half of a table's rows."""
     return area.sheet == table.sheet and 2 * _overlap(area, table) >= len(table.rows)
 
@@ -180,7 +180,7 @@ def may_insert(subject: Subject, table: Table, row: int) -> bool:
     for area in subject.answer:
         if area.sheet != table.sheet or area.max_row < row:
             continue
-        if area.min_row >= row or not is_along(area, table):
+        if area.min_row >= row or not touches_most_rows(area, table):
             return False
     return any(
         group.sheet == table.sheet

@@ -20,7 +20,7 @@ from judge.annotate.edit import apply_edits
 from judge.annotate.edits import RenameSheet, SetCell
 from judge.annotate.gold import CARRIED, MIN_AGREEING, GoldMaker, Proposal
 from judge.annotate.idea import Idea, Twin, Values
-from judge.annotate.relations import OnceEach, once_each
+from judge.annotate.relations import DistinctColumn, distinct_column
 from judge.annotate.rules import answers_apart
 from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
@@ -185,12 +185,12 @@ class SelfComparison:
         self._judge = CaseJudge(maker.recalculator, rules)
         self._runs = runs
         self._outputs: dict[tuple[str, bytes], bytes | None] = {}
-        self._once: OnceEach | None = None
+        self._once: DistinctColumn | None = None
         self.golds: tuple[Values, ...] = ()
         try:
             cases = [base, *others]
             self.golds = tuple(self._values(case.gold) for case in cases)
-            self._once = once_each(
+            self._once = distinct_column(
                 self.golds,
                 [_texts(case.input) for case in cases],
                 _headings(task, base),

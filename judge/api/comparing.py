@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from judge.annotate.edits import parse_assignment
-from judge.api.judging import ComputedWhereNeeded, Judge
+from judge.api.judging import ComputeOnDemand, Judge
 from judge.api.options import ComputingChanges, with_changes
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
@@ -95,7 +95,7 @@ def compare_workbooks(
         )
 
 
-class Engines(ComputedWhereNeeded):
+class Engines(ComputeOnDemand):
     """The calculation engines of one comparison, opened when the first formula needs one.
 
     Args:

@@ -170,7 +170,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     if not options.model:
         raise UsageError("which chat model? Give --model", hint="`judge infer --help`")
     assert options.mode is not None
-    model = find_spec(options, key_said=resumed.key_said)
+    model = find_spec(options, key_given=resumed.key_given)
     if options.batch and not is_offline(options) and model.price is not None:
         model = replace(model, price=model.price.half())
     plan = plan_of(options, model)
@@ -299,12 +299,12 @@ def default_out(model: str, mode: str) -> Path:
     return next(path for path in itertools.chain([first], others) if not path.exists())
 
 
-def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
+def find_spec(options: InferOptions, *, key_given: bool) -> ModelSpec:
     """The chat model that the options name, with its endpoint and the variable with its key.
 
     Args:
         options: the options.
-        key_said: whether the user gave endpoint and key name together, so that both count.
+        key_given: whether the user gave endpoint and key name together, so that both are used.
 
     Raises:
         UsageError: the key belongs to another endpoint.
@@ -318,7 +318,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
         base_url=options.base_url,
         key_env=options.api_key_env,
     )
-    if not key_said:
+    if not key_given:
         # The judge's own file takes precedence over other files about keys.
         named = {model.key_env for model in configured.values()}
         owners = configured if model.key_env in named else more
@@ -367,7 +367,7 @@ def ask_model(
             belong to.
         InferenceError: the key is not set, or the models file is broken.
     """
-    spec = find_spec(options, key_said=bool(options.base_url and options.api_key_env))
+    spec = find_spec(options, key_given=bool(options.base_url and options.api_key_env))
     params = {**spec.params, **request_params(options)}
     for name in ("temperature", "top_p"):
         if (value := getattr(options, name)) is not None:

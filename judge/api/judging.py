@@ -227,7 +227,7 @@ def _finished(task: Task, case: TestCase, workbook: FinishedWorkbook) -> CaseJob
     return CaseJob(case, NOT_KEPT, outcome)
 
 
-class ComputedWhereNeeded:
+class ComputeOnDemand:
     """Computes formulas with engines that are opened when the first formula needs them.
 
     See :class:`judge.compare.cells.computing.Compute`.
@@ -422,7 +422,7 @@ class Judge(AsyncClosable):
                 options=self.options.checker if checker is None else checker,
                 max_differences=max_differences,
                 limits=limits,
-                compute=ComputedWhereNeeded(self.options.recalc, self.recalculator),
+                compute=ComputeOnDemand(self.options.recalc, self.recalculator),
                 typed=not published,
             )
 

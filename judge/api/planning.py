@@ -113,7 +113,7 @@ def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> Type
     return TypedMode(setting, template, load_feedback("typed_feedback"), content)
 
 
-def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
+def tasks_with_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
     """The tasks with one phrasing, of a suite that phrases the same tasks in several ways.
 
     Args:
@@ -431,7 +431,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     ids = split_ids(options.ids)
     # From here on, no gold is passed on: the plan gets only questions.
     named = suite.select(ids or None)
-    phrased = in_phrasing(named.tasks, options.instruction, suite.name)
+    phrased = tasks_with_phrasing(named.tasks, options.instruction, suite.name)
     chosen = named.with_tasks(phrased).select(None, options.limit).tasks
     assignments = tuple(
         Assignment(task.question, task.written_id)
@@ -561,13 +561,13 @@ class Resumed:
     Attributes:
         options: the resulting options.
         taken: options that need consent and that only the folder of somebody else's run gives.
-        key_said: whether this user gave endpoint and key name together.
+        key_given: whether this user gave endpoint and key name together.
         dropped_key: name of a key that was remembered for an endpoint other than the given one.
     """
 
     options: InferOptions
     taken: tuple[str, ...] = ()
-    key_said: bool = False
+    key_given: bool = False
     dropped_key: str | None = None
 
     def check_trusted(self) -> None:
@@ -596,11 +596,11 @@ def resume(options: InferOptions) -> Resumed:
             option.
     """
     stated = options.given()
-    said_together = {"base_url", "api_key_env"} <= stated.keys()
+    given_together = {"base_url", "api_key_env"} <= stated.keys()
     out = as_path(options.out)
     before = _options_in(out) if out is not None and out.is_dir() else None
     if out is None or before is None:
-        return Resumed(options.filled({}), key_said=said_together)
+        return Resumed(options.filled({}), key_given=given_together)
     earlier = StartedRuns().options_of(out)
     own = earlier is not None and all(
         earlier.get(name) == before.get(name) for name in CONSENT_OPTIONS
@@ -620,7 +620,7 @@ def resume(options: InferOptions) -> Resumed:
         taken = [name for name in taken if name != "api_key_env"]
     remembered_together = own and "api_key_env" not in stated and before.get("base_url") is not None
     return Resumed(
-        options.filled(remembered), tuple(taken), said_together or remembered_together, dropped
+        options.filled(remembered), tuple(taken), given_together or remembered_together, dropped
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Unpack, cast, get_args
 from judge.api.options import JudgingChanges, JudgingOptions, with_changes
 from judge.api.reporting import add_published_figures, marks_in
 from judge.api.resources import JudgingResources
-from judge.api.scoring import backend_of, own_values, rules_record, sandbox_record
+from judge.api.scoring import backend_of, rules_record, sandbox_record, trusts_own_outputs
 from judge.compare.cells.options import script_style
 from judge.compare.profiles import PROFILES, get_profile
 from judge.core.limits import Limits
@@ -349,7 +349,9 @@ def _request(
         loaded,
         replace(corrected, suite=corrected.suite.with_checker_options(checker)),
         replace(options, checker=checker),
-        trusts_values=trusts or trusted_values(source) or own_values(loaded.path, loaded.run),
+        trusts_values=trusts
+        or trusted_values(source)
+        or trusts_own_outputs(loaded.path, loaded.run),
         best_of=bool(source.get("best_of")),
         rerun=rerun,
         apply=apply,

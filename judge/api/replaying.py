@@ -35,7 +35,7 @@ from judge.desktop.sandboxed import open_desktops
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge
-from judge.grading.running import kept_outcome
+from judge.grading.running import episode_outcome
 from judge.grading.store import RunDirectory
 from judge.inference.chat import writable
 from judge.inference.desktop.episode import look, table_of
@@ -165,7 +165,7 @@ class _Replayer(ABC, Generic[_Episode]):
     ) -> Verdict | None:
         if not task.answer.is_file:
             return None
-        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
+        outcome = episode_outcome(output, data, trusts_values=self.trusts_values)
         return self.judge.conclude(task, 0, case, outcome).verdict
 
 

@@ -42,7 +42,7 @@ from judge.grading.batch import (
 )
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
-from judge.grading.running import FinishedOutput, take_kept
+from judge.grading.running import FinishedOutput, copy_episode_files
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.inference.started import StartedRuns
 from judge.report.identity import not_taken
@@ -206,7 +206,7 @@ def note_outputs(run: GivenPath, folder: GivenPath) -> None:
     StartedRuns().note(as_path(run), {"outputs": str(as_path(folder).resolve())})
 
 
-def own_values(path: GivenPath, run: RunDocument) -> bool:
+def trusts_own_outputs(path: GivenPath, run: RunDocument) -> bool:
     """Whether the outputs' values are trusted because this user made the run on this machine.
 
     They are if a command of this user named the folder of finished workbooks, or requested
@@ -332,7 +332,7 @@ class RunScorer:
             return replace(scored, left_out=left_out)
 
     def _trusts_values(self, store: RunDirectory, run: RunDocument) -> bool:
-        return self._options.trust_values or own_values(store.path, run)
+        return self._options.trust_values or trusts_own_outputs(store.path, run)
 
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite
@@ -355,7 +355,10 @@ class RunScorer:
         )
         store.replace_records(
             SUBMISSIONS_FILE,
-            (submission_record(take_kept(store, submission), suite) for submission in submissions),
+            (
+                submission_record(copy_episode_files(store, submission), suite)
+                for submission in submissions
+            ),
         )
         return index_submissions(store.path / SUBMISSIONS_FILE, suite), tuple(reader.left_out)
 

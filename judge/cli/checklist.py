@@ -85,7 +85,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == by}
     infer_options = InferOptions(**options)
     price = find_spec(
-        infer_options, key_said=bool(infer_options.base_url and infer_options.api_key_env)
+        infer_options, key_given=bool(infer_options.base_url and infer_options.api_key_env)
     ).price
     marks: list[MarkRecord] = []
 

@@ -581,7 +581,7 @@ def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
     values = {name: getattr(options, name) for name in resumed.taken}
     if asks_model and options.model:
         # Show the values in effect: an alias or a models file may add to the options.
-        spec = api.find_spec(options, key_said=False)
+        spec = api.find_spec(options, key_given=False)
         values |= {
             "model": spec.name
             if spec.model in {None, spec.name}

@@ -46,7 +46,7 @@ def sealed(compute: Compute) -> SealedFiles | None:
     return compute if isinstance(compute, SealedFiles) else None
 
 
-class Remembering:
+class FileCache:
     """Reads each file only once, however often it is requested.
 
     Args:

@@ -42,9 +42,9 @@ from judge.grading.options import GradingOptions
 from judge.grading.running import (
     FinishedOutput,
     RunOutcome,
-    is_kept,
+    episode_outcome,
+    has_episode_files,
     kept_key,
-    kept_outcome,
     output_for,
     read_output,
     typed_answer,
@@ -333,9 +333,9 @@ class _Cases:
     def _case_job(self, task: Task, submission: Submission, number: int, case: TestCase) -> CaseJob:
         keys = case_keys(task, submission, case, self._settings, self._digests)
         self.short_keys.put(number, short_key(keys.comparison))
-        if is_kept(task, submission):
+        if has_episode_files(task, submission):
             trusts_values = self._settings.trusts_values
-            outcome = kept_outcome(output_for(submission, case), trusts_values=trusts_values)
+            outcome = episode_outcome(output_for(submission, case), trusts_values=trusts_values)
             return CaseJob(case, keys, outcome)
         return CaseJob(
             case, keys, _stored_outcome(self.recorded, _case_key(submission, case), keys)
@@ -491,7 +491,7 @@ def case_keys(
     digests: FileDigests,
 ) -> CaseKeys:
     """Computes the reuse keys of a case."""
-    if is_kept(task, submission):
+    if has_episode_files(task, submission):
         output = output_for(submission, case)
         key = kept_key(output)
         distrusts = output is not None and output.gui_only and not settings.trusts_values

@@ -316,7 +316,7 @@ GIVEN_UP = "fail"
 GAVE_UP = "it was answered that the task cannot be done"
 
 
-def is_kept(task: Task, submission: Submission) -> bool:
+def has_episode_files(task: Task, submission: Submission) -> bool:
     """Returns whether a submission consists of files from episodes, so that no program is run."""
     return submission.outputs is not None and task.answer.is_file
 
@@ -338,7 +338,7 @@ def kept_key(output: KeptOutput | None) -> str:
     return hashlib.sha256(json.dumps(["episode", parts]).encode("utf-8", "replace")).hexdigest()
 
 
-def kept_outcome(
+def episode_outcome(
     output: KeptOutput | None, data: bytes | None = None, *, trusts_values: bool = False
 ) -> RunOutcome:
     """Returns the outcome of an episode before its file is compared.
@@ -375,7 +375,7 @@ def kept_outcome(
     return RunOutcome(None, "", record, answer)
 
 
-def take_kept(store: RunDirectory, submission: Submission) -> Submission:
+def copy_episode_files(store: RunDirectory, submission: Submission) -> Submission:
     """Copies the files of a submission from another results directory into this one.
 
     Files that are missing there stay missing.

@@ -57,7 +57,7 @@ from judge.recalc.reduction import (
     with_sheets,
 )
 from judge.recalc.region import Regional, region_of, regional_cells
-from judge.recalc.support import judges_cells
+from judge.recalc.support import cells_of_judge
 from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable
 from judge.recalc.wanted import (
@@ -484,7 +484,7 @@ class Calculation:
     ) -> dict[CellRef, CellValue]:
         """The values of those other cells in which the judge is right by its own records."""
         states_spills = calculates(opened.workbook.facts)
-        sure = judges_cells(rests_on.walk, self._records, states_spills=states_spills)
+        sure = cells_of_judge(rests_on.walk, self._records, states_spills=states_spills)
         cells = {
             ref: cell
             for ref, cell in left.items()

@@ -36,7 +36,7 @@ from judge.recalc.functions.regions import (
 from judge.recalc.functions.tried import WITH_CRITERIA
 from judge.recalc.names import JUDGE
 from judge.recalc.reduction import Constants, with_texts
-from judge.recalc.support import passed_on
+from judge.recalc.support import with_dependents
 from judge.workbook.address import COLUMN_MASK
 from judge.workbook.cell import Cell, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -444,12 +444,12 @@ def regional_cells(workbook: Workbook, walk: Walk | None, region: Region) -> Reg
             or any(named(read.sheet or step.ref.sheet, read) for read in step.reads)
         )
 
-    dates = passed_on(walk, may_make, Constants(workbook, is_date))
-    hiding = passed_on(walk, may_hide)
+    dates = with_dependents(walk, may_make, Constants(workbook, is_date))
+    hiding = with_dependents(walk, may_hide)
     if region.speaks_english:
-        return Regional(region, dates, frozenset(), passed_on(walk, may_make), hiding)
+        return Regional(region, dates, frozenset(), with_dependents(walk, may_make), hiding)
     # Engines know no other names, so there is no other reading to compare with.
-    return Regional(region, dates, passed_on(walk, may_name), None, hiding)
+    return Regional(region, dates, with_dependents(walk, may_name), None, hiding)
 
 
 def _joins(step: Followed, cell: Cell) -> bool:

@@ -103,7 +103,7 @@ class Support:
                 for reads in (self._reads_text, self._reads_spilled)
             )
 
-        return {step.ref for step in walk.steps} - passed_on(walk, is_unsure, reads_unsure)
+        return {step.ref for step in walk.steps} - with_dependents(walk, is_unsure, reads_unsure)
 
     def is_nameless(self, cell: CellRef) -> bool:
         """Whether a cell may depend on a name that Excel does not know, or on ``#NAME?`` itself."""
@@ -132,7 +132,7 @@ class Support:
         if walk is None:
             return True
         if self._foreign is None:
-            self._foreign = passed_on(
+            self._foreign = with_dependents(
                 walk,
                 lambda step: bool(
                     step.traits.unknown or step.traits.unprefixed or "#NAME?" in step.traits.names
@@ -177,7 +177,7 @@ class Support:
                     or traits.unknown
                 )
             )
-            self._logical = plain & passed_on(walk, lambda _: False, self._reads_logical)
+            self._logical = plain & with_dependents(walk, lambda _: False, self._reads_logical)
         return cell in self._logical
 
     def reads_spilled(self, cell: CellRef) -> bool:
@@ -189,7 +189,9 @@ class Support:
         if self._reads_spilled is None or walk is None:
             return False
         if self._spilled is None:
-            self._spilled = passed_on(walk, lambda step: step.may_read_more, self._reads_spilled)
+            self._spilled = with_dependents(
+                walk, lambda step: step.may_read_more, self._reads_spilled
+            )
         return cell in self._spilled
 
     def _without(
@@ -199,13 +201,13 @@ class Support:
         walk = self._dependencies.walk
         if walk is None:
             return frozenset()
-        marked = passed_on(
+        marked = with_dependents(
             walk, lambda step: step.may_read_more or step.fills or has(step.traits), reads
         )
         return {step.ref for step in walk.steps} - marked
 
 
-def judges_cells(
+def cells_of_judge(
     walk: Walk | None, trust: TrustTable, *, states_spills: bool
 ) -> AbstractSet[CellRef]:
     """The cells whose value is the judge's own, if it can compute them; no engine is asked.
@@ -237,7 +239,7 @@ def judges_cells(
         return judged[id(step.calls)]
 
     spilled = None if states_spills else _reads_spilled(walk.index)
-    unsure = passed_on(walk, is_unsure, spilled, arrays=True)
+    unsure = with_dependents(walk, is_unsure, spilled, arrays=True)
     return {
         step.ref
         for step in walk.steps
@@ -308,7 +310,7 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
     )
 
 
-def passed_on(
+def with_dependents(
     walk: Walk,
     is_marked: Callable[[Followed], bool],
     reads_text: Reads | None = None,

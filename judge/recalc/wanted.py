@@ -211,10 +211,10 @@ def _logical(value: CellValue, formula: str) -> CellValue:
 def finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
     """Converts a value of the engines to what the reader would return for the cell."""
     logical = _logical(value, cell.source.formula or "")
-    return as_read(logical, cell.number_format, date_1904=date_1904)
+    return reader_value(logical, cell.number_format, date_1904=date_1904)
 
 
-def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
+def reader_value(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
     """Converts a computed value to what the reader would return if it were in the file."""
     if isinstance(value, str):
         return written_controls(value)

@@ -157,7 +157,7 @@ SIGNS = (
     "judge.suspects.signs.stored_values:STALE",
     "judge.suspects.signs.stored_values:VOLATILE",
     "judge.suspects.signs.cases:CHANGED_RULE",
-    "judge.suspects.signs.cases:SAYS_NOTHING",
+    "judge.suspects.signs.cases:UNINFORMATIVE_CASE",
     "judge.suspects.signs.formulas:ODD_FORMULA",
     "judge.suspects.signs.single_values:ODD_TOTAL",
     "judge.suspects.signs.single_values:LONE_VALUE",

@@ -480,7 +480,7 @@ MAX_REWRITTEN = 5_000
 """The largest number of formulas that are replaced in one workbook."""
 
 
-def what_formulas_give(
+def formula_values(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
     """Computes formulas in a case's gold; those that cannot be computed are left out."""
@@ -502,7 +502,7 @@ def what_formulas_give(
     }
 
 
-def apart_by_rewriting(
+def changed_by_formulas(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
     """Finds the cells of the answer that other formulas would change, and their new values.
@@ -524,7 +524,7 @@ def apart_by_rewriting(
             or (address in baseline and agree(case.answer.get(address), baseline[address]))
         )
     }
-    values = what_formulas_give(case, trusted)
+    values = formula_values(case, trusted)
     return {
         address: value
         for address, value in sorted(values.items())

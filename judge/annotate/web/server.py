@@ -19,7 +19,7 @@ from judge.annotate.edits import content_text, describe
 from judge.annotate.gold import GoldSource
 from judge.annotate.rules import RULES
 from judge.annotate.web.session import AnnotationSession
-from judge.annotate.web.view import Recoloured, plain_time
+from judge.annotate.web.view import ColourChange, plain_time
 from judge.compare.cells.render import difference_lines
 from judge.errors import JudgeError, PositionError, UsageError
 from judge.local_page import LocalPage, object_of
@@ -55,7 +55,7 @@ def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str,
     except PositionError as error:
         answer = []
         notes.append(error.message)
-    painted = session.recoloured()
+    painted = session.colour_changes()
     edits = [*draft.edits, *draft.answers] if draft else []
     hand = len(draft.answers) if draft else 0
     return {
@@ -86,7 +86,7 @@ def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str,
 
 
 def _preview(
-    preview: Preview, painted: Sequence[Recoloured], distrusted: Sequence[str]
+    preview: Preview, painted: Sequence[ColourChange], distrusted: Sequence[str]
 ) -> dict[str, Any]:
     proposal = preview.proposal
     errors = [preview.problem] if preview.problem else []

@@ -30,7 +30,7 @@ from judge.annotate.edits import (
     parse_content,
 )
 from judge.annotate.gold import FORMULAS
-from judge.annotate.web.view import Recoloured, recoloured, show_window
+from judge.annotate.web.view import ColourChange, colour_changes, show_window
 from judge.compare.cells.answer_range import prepare
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin, Submission
@@ -45,7 +45,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class DraftWorkbooks:
     """The workbooks of a draft, as the page shows them.
 
     Attributes:
@@ -64,7 +64,7 @@ class Books:
     computed: bool = False
 
 
-def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> Books:
+def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> DraftWorkbooks:
     """Applies edits to the input without computing anything, which is quick.
 
     Args:
@@ -81,7 +81,7 @@ def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> Books:
     else:
         edited = apply_edits(base.input, edits)
     shown, gold = open_workbook(edited.data), open_workbook(base.gold)
-    return Books(revision, shown, gold, edited.cells, edited.notes)
+    return DraftWorkbooks(revision, shown, gold, edited.cells, edited.notes)
 
 
 def wrong_references(
@@ -155,7 +155,7 @@ class AnnotationSession:
         if self._draft is not None:
             self._start = self._draft.base
         self.resumed = self._draft is not None
-        self._books: Books | None = None
+        self._books: DraftWorkbooks | None = None
         self._preview: tuple[str, Preview] | None = None
         self._saved: dict[str, Any] | None = None
         self._wrong_references: dict[str, tuple[str, ...]] = {}
@@ -208,7 +208,7 @@ class AnnotationSession:
         """Numbers of the task's current cases."""
         return [case.number for case in self._annotator.cases(self.task.id)]
 
-    def books(self) -> Books:
+    def books(self) -> DraftWorkbooks:
         """The current workbooks, whether they are computed or not.
 
         Until the case is computed, formulas of the input that depend on a change may still show
@@ -247,7 +247,7 @@ class AnnotationSession:
             output=None,
         ).gold_ranges
 
-    def recoloured(self) -> tuple[Recoloured, ...]:
+    def colour_changes(self) -> tuple[ColourChange, ...]:
         """Cells of the answer whose colours differ from those in the base case.
 
         Raises:
@@ -257,7 +257,7 @@ class AnnotationSession:
             books = self.books()
             if not books.computed:
                 return ()
-            return recoloured(open_workbook(self._start.gold), books.gold, self.answer_ranges())
+            return colour_changes(open_workbook(self._start.gold), books.gold, self.answer_ranges())
 
     def window(self, book: str, sheet: str, first: tuple[int, int]) -> dict[str, Any]:
         """A part of a sheet for the page; see :func:`judge.annotate.web.view.show_window`.
@@ -278,7 +278,7 @@ class AnnotationSession:
                 shown, other, marked = books.input, books.gold, set(books.cells)
             elif book == GOLD:
                 shown, other = books.gold, books.input
-                marked = {cell.ref for cell in self.recoloured()}
+                marked = {cell.ref for cell in self.colour_changes()}
                 marked |= {change.ref for change in preview.proposal.moved} if preview else set()
             else:
                 raise UsageError(f"there is no workbook {book!r}")

@@ -32,7 +32,7 @@ _MAX_CONDITION_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Recoloured:
+class ColourChange:
     """A cell whose colour has changed.
 
     Attributes:
@@ -45,9 +45,9 @@ class Recoloured:
     after: str
 
 
-def recoloured(
+def colour_changes(
     before: Workbook, after: Workbook, ranges: tuple[CellRange, ...]
-) -> tuple[Recoloured, ...]:
+) -> tuple[ColourChange, ...]:
     """Cells of some ranges whose colours differ between two workbooks.
 
     Raises:
@@ -64,7 +64,7 @@ def recoloured(
             other = [name for name in COLOURS if not attribute_agrees(name, was, now)]
             if other:
                 words = [", ".join(_colour(style, name) for name in other) for style in (was, now)]
-                changes.append(Recoloured(CellRef(area.sheet, *position), *words))
+                changes.append(ColourChange(CellRef(area.sheet, *position), *words))
     return tuple(changes)
 
 

@@ -199,15 +199,15 @@ def _with_options(
     options, ranges = plan.options, (plan.gold_ranges, plan.output_ranges)
     if options.examines_scope:
         # The module reads charts, names, rules and more, which no other comparison needs.
-        from judge.compare.cells.scope import look_at_scope  # noqa: PLC0415
+        from judge.compare.cells.scope import examine_scope  # noqa: PLC0415
 
-        scope = look_at_scope(options, sources, gold, output, ranges)
+        scope = examine_scope(options, sources, gold, output, ranges)
         comparison = scope.applied_to(comparison, max_differences)
     if options.measures_figures:
-        from judge.compare.cells.figures import look_at_figures  # noqa: PLC0415  few runs ask
+        from judge.compare.cells.figures import measure_figures  # noqa: PLC0415  few runs ask
 
         rules = options.apply_to(profile)
-        figures = look_at_figures(
+        figures = measure_figures(
             options, sources, gold, output, ranges, profile=rules, compute=compute
         )
         comparison = figures.applied_to(comparison, max_differences)

@@ -29,10 +29,10 @@ from judge.workbook.styles.conditional import (
     RuleWork,
     Segment,
     StyledRule,
-    reads_alike,
+    effective_rules,
+    same_effective_rules,
     same_rules,
     segments,
-    spoken_rules,
 )
 from judge.workbook.styles.style_sheet import (
     CellStyle,
@@ -432,7 +432,7 @@ class _Unlike:
 def has_rules(sheet: Sheet, workbook: Workbook, names: Sequence[str]) -> bool:
     """Whether a sheet has rules that set one of the attributes."""
     rules = sheet.tail.rules
-    return bool(rules) and bool(spoken_rules(rules, workbook.style_sheet, names, RuleWork()))
+    return bool(rules) and bool(effective_rules(rules, workbook.style_sheet, names, RuleWork()))
 
 
 class RuleComparison:
@@ -521,7 +521,7 @@ class RuleComparison:
         blamed = self._gold if len(gold) > len(output) else self._output
         with blamed.workbook.package.blamed():
             for segment in segments(self._window, gold, output, self._moved_rows, work):
-                names = [name for name in self._names if not reads_alike(name, segment)]
+                names = [name for name in self._names if not same_effective_rules(name, segment)]
                 if not names:
                     continue
                 work.take(segment.window.size)
@@ -545,7 +545,7 @@ class RuleComparison:
             ]
             if not rules:
                 return []
-            return spoken_rules(rules, side.workbook.style_sheet, self._names, work)
+            return effective_rules(rules, side.workbook.style_sheet, self._names, work)
 
     # -- comparing -------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ class Figures:
         return damage, self.dynamic.to_json(self.options.dynamic)
 
 
-def look_at_figures(
+def measure_figures(
     options: CheckOptions,
     sources: ScopeSources,
     gold: Workbook,

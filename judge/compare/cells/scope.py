@@ -417,7 +417,7 @@ class Scope:
         return record
 
 
-def look_at_scope(
+def examine_scope(
     options: CheckOptions,
     sources: ScopeSources,
     gold: Workbook,

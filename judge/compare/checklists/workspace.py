@@ -14,7 +14,7 @@ from judge.compare.files.pages import read_pages
 from judge.compare.published_error import Side
 from judge.compare.rules.book import Book, Grid, Grids
 from judge.compare.rules.patterns import MAX_STEPS, Steps
-from judge.compare.sealed import Remembering, SealedFiles, UnreadableFileError, sealed
+from judge.compare.sealed import FileCache, SealedFiles, UnreadableFileError, sealed
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.errors import WorkbookError
 from judge.files.documents import MalformedError
@@ -234,7 +234,7 @@ class Workspace:
     def sealed(self) -> SealedFiles | None:
         """The reader of PDF files and databases in the sandbox; None if there is no sandbox."""
         reader = sealed(self.compute)
-        return None if reader is None else Remembering(reader)
+        return None if reader is None else FileCache(reader)
 
     def pdf_text(self, data: bytes) -> str:
         """Returns the text of a PDF file; empty if the file cannot be read.

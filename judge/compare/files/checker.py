@@ -28,7 +28,7 @@ from judge.compare.files.options import (
 from judge.compare.published_error import PublishedError, Side
 from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
-from judge.compare.sealed import Remembering, SealedFiles, sealed
+from judge.compare.sealed import FileCache, SealedFiles, sealed
 from judge.core.finding import (
     DifferenceLocation,
     Finding,
@@ -193,7 +193,7 @@ class MetricsChecker(Checker):
         options = _options(task.checker)
         only = rules.profile.published
         reader = sealed(compute)
-        files = None if reader is None else Remembering(reader)
+        files = None if reader is None else FileCache(reader)
         calls = [
             functools.cache(
                 functools.partial(_judged, options, number, golds, answer, compute, files, rules)

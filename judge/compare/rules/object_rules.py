@@ -111,7 +111,7 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
     return [element for element in book.facts.tree(tab).walk() if element.name in names]
 
 
-def left_over(
+def unmatched_validations(
     actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
     """Matches validations and entries one to one; returns the unmatched ones of both.
@@ -285,7 +285,7 @@ def data_validation(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the validations of a sheet and those that the rule lists match one to one."""
     target = judged.target(rule, "sheet_idx")
     validations = all_validations(target.book, target.tab)
-    lacking, extra = left_over(validations, option_of(rule, "dv_props"))
+    lacking, extra = unmatched_validations(validations, option_of(rule, "dv_props"))
     if not lacking and not extra:
         return None
     return RuleDifference(

@@ -175,7 +175,7 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
     height, width = bottom - top + 1, right - left + 1
     down, across, high, wide = (
         default if at >= len(node.arguments) or isinstance(node.arguments[at], Missing)
-        else whole_of(evaluation, node.arguments[at])
+        else whole_number_of(evaluation, node.arguments[at])
         for at, default in ((1, 0), (2, 0), (3, height), (4, width))
     )  # fmt: skip
     evaluation.converted = evaluation.converted or high < 0 or wide < 0
@@ -211,14 +211,14 @@ def is_reference(node: Node) -> bool:
     )
 
 
-def referred(evaluation: Evaluation, node: Node) -> Cells:
+def referenced_cells(evaluation: Evaluation, node: Node) -> Cells:
     """The cells of a reference (:func:`is_reference`), or the values of a LET or LAMBDA name."""
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     return evaluation.values.cells(reference_of(evaluation, node))
 
 
-def whole_of(evaluation: Evaluation, node: Node) -> int:
+def whole_number_of(evaluation: Evaluation, node: Node) -> int:
     """The value of an argument as a whole number, rounded toward 0."""
     value = evaluation.scalar(node)
     number = VALUE if isinstance(value, (str, ErrorValue)) else evaluation.number(value)
@@ -356,7 +356,7 @@ def _of_sparse(
         return None
     if any(part.size != 1 and (part.rows, part.columns) != size for part in parts):
         return None
-    positions = {place for part in sparse for place in part.others}
+    positions = {position for part in sparse for position in part.others}
     if len(positions) * FEW > size[0] * size[1]:
         return None
     evaluation.values.spend((len(positions) + 1) * COST)
@@ -517,7 +517,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
     values: list[Scalar] = []
     for argument in arguments:
         if is_reference(argument):
-            cells = referred(evaluation, argument)
+            cells = referenced_cells(evaluation, argument)
         else:
             cells = array_of(evaluation, argument)
             if cells.size == 1 and not isinstance(argument, ArrayConstant):
@@ -610,8 +610,8 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
     """Computes ROW and COLUMN of a range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
-        if not arguments and evaluation.place:
-            return single(evaluation.place[0 if rows else 1])
+        if not arguments and evaluation.position:
+            return single(evaluation.position[0 if rows else 1])
         if len(arguments) != 1:
             raise UnsureError
         if _is_if_of_array(evaluation, arguments[0]):

@@ -49,7 +49,7 @@ _WRITTEN_OTHERWISE = re.compile(
 class Budget:
     """How many cells may still be read, compared and added up.
 
-    Apart from :class:`OwnValues`, so that rectangles, which count here, do not refer to it.
+    Separate from :class:`OwnValues`: rectangles count cells here and do not refer to the values.
     """
 
     def __init__(self) -> None:

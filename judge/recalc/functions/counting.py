@@ -19,7 +19,7 @@ from judge.recalc.functions.arrays import (
     gathered,
     is_reference,
     reference_of,
-    referred,
+    referenced_cells,
     typed_number,
 )
 from judge.recalc.functions.conversions import DIV0, NA, NUM, VALUE, UnsureError
@@ -133,7 +133,7 @@ def _count(*, filled: bool) -> Function:
             if isinstance(argument, Missing):
                 raise UnsureError
             if is_reference(argument):
-                values = [*referred(evaluation, argument).values.values()]
+                values = [*referenced_cells(evaluation, argument).values.values()]
             elif _is_part_of_range(argument):
                 values = [*all_of(evaluation, argument).values.values()]
             else:
@@ -338,7 +338,7 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
             if isinstance(argument, Missing):
                 added: list[Scalar] = [False]
             elif is_reference(argument):
-                added = [*referred(evaluation, argument).values.values()]
+                added = [*referenced_cells(evaluation, argument).values.values()]
             else:
                 added = [*array_of(evaluation, argument).values.values()]
             if any(isinstance(value, str) for value in added) and not is_reference(argument):

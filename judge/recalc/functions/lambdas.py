@@ -15,7 +15,7 @@ from judge.recalc.functions.arrays import (
     of_values,
     one_of,
     single,
-    whole_of,
+    whole_number_of,
 )
 from judge.recalc.functions.conversions import UnsureError
 from judge.recalc.functions.criteria import Cells
@@ -125,7 +125,7 @@ def _by_line(*, rows: bool) -> ArrayFunction:
 def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     if len(arguments) != 3:
         raise UnsureError
-    rows, columns = (whole_of(evaluation, argument) for argument in arguments[:2])
+    rows, columns = (whole_number_of(evaluation, argument) for argument in arguments[:2])
     if rows < 1 or columns < 1:
         raise UnsureError
     call = lambda_of(arguments[2], 2)

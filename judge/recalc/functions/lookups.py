@@ -69,7 +69,7 @@ def _filled_line(cells: Cells) -> Sequence[Scalar]:
 # -- MATCH and its relatives -----------------------------------------------------------------------
 
 
-def halved(
+def binary_search_position(
     sought: Scalar, line: Sequence[Scalar], size: int, *, descending: bool = False
 ) -> int | None:
     """Position, from 0, at which Excel's binary search ends: the last value not beyond the target.
@@ -141,7 +141,7 @@ def _is_sorted(values: Sequence[Scalar], *, descending: bool) -> bool:
 
 def _near(evaluation: Evaluation, sought: Scalar, line: Sequence[Scalar], size: int) -> int | None:
     evaluation.converted = evaluation.converted or not _is_plain(sought, line)
-    return halved(sought, line, size)
+    return binary_search_position(sought, line, size)
 
 
 def _sought(evaluation: Evaluation, node: Node) -> Scalar:
@@ -170,7 +170,7 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         at = _near(evaluation, sought, _filled_line(cells), cells.size)
     else:
         evaluation.converted = True
-        at = halved(sought, _filled_line(cells), cells.size, descending=True)
+        at = binary_search_position(sought, _filled_line(cells), cells.size, descending=True)
     return NA if at is None else at + 1
 
 

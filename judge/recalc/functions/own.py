@@ -46,7 +46,7 @@ from judge.recalc.functions.regions import Region
 from judge.recalc.functions.scalars import SCALAR_FUNCTIONS, Evaluation, Function, OfValues
 from judge.recalc.functions.shaping import EMPTY, SHAPING_FUNCTIONS
 from judge.recalc.functions.texts import TEXT_FUNCTIONS
-from judge.recalc.functions.tried import asked_place, has_criteria, is_tried, may_convert
+from judge.recalc.functions.tried import has_criteria, is_tried, may_convert, own_position
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Walk
@@ -229,7 +229,7 @@ class OwnValues:
         if node is None or (isinstance(node, Reference) and node.size > 1):
             raise UnsureError
         values = _Values(self, ref.sheet)
-        evaluation = Evaluation(values, FUNCTIONS, of_arrays=of_arrays, place=asked_place(cell))
+        evaluation = Evaluation(values, FUNCTIONS, of_arrays=of_arrays, position=own_position(cell))
         if of_arrays:
             return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted

@@ -67,7 +67,7 @@ class Evaluation:
         values: provides the values of cells.
         functions: name as in files, with its prefix -> function.
         of_arrays: whether the formula is entered as an array formula.
-        place: the row and column of the formula's cell, if it may ask for them.
+        position: the row and column of the formula's cell, if it may ask for them.
 
     Attributes:
         converted: whether the value depends on a conversion that engines do differently.
@@ -81,10 +81,10 @@ class Evaluation:
         functions: Mapping[str, Function],
         *,
         of_arrays: bool = False,
-        place: tuple[int, int] | None = None,
+        position: tuple[int, int] | None = None,
     ) -> None:
         self.values = values
-        self.place = place
+        self.position = position
         self.converted = False
         self.functions = functions
         self.of_arrays = of_arrays
@@ -120,7 +120,7 @@ class Evaluation:
 
     def _key(self, part: Hashable) -> Hashable:
         """Everything that the value of a part of a formula depends on, except for cells."""
-        return part, self.spreads, self.of_arrays, self.place
+        return part, self.spreads, self.of_arrays, self.position
 
     def _tracked(self, compute: Callable[[], _Result]) -> tuple[_Result, bool]:
         """A result, and whether it depends on a conversion."""

@@ -48,7 +48,7 @@ def may_convert(formula: str) -> bool:
 _OWN_PLACE = re.compile(r"\b(?:ROW|COLUMN)\s*\(\s*\)", re.IGNORECASE)
 
 
-def asked_place(cell: Cell) -> tuple[int, int] | None:
+def own_position(cell: Cell) -> tuple[int, int] | None:
     """The row and column of a cell, if its formula asks for one of them and fills no other cell."""
     asks = _OWN_PLACE.search(cell.formula or "") is not None
     return (cell.row, cell.column) if asks and ":" not in (cell.array_range or "") else None

@@ -25,7 +25,7 @@ from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
 from judge.report.desktop.episodes import ending_in_words
 from judge.report.desktop.marks import Mark, marks_of
-from judge.report.html.figures import shown_plainly
+from judge.report.html.figures import with_named_characters
 from judge.sandbox import open_sandbox
 from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
@@ -218,4 +218,4 @@ def _done(action: ActionRecord) -> str:
 
 
 def _line(text: str) -> str:
-    return shown_plainly(" ".join(text[:_MAX_LINE_CHARS].split()))
+    return with_named_characters(" ".join(text[:_MAX_LINE_CHARS].split()))

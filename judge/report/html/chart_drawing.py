@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.report.html.chart_data import DrawnPlot, DrawnSeries, Scale, scale_of, tick_label
-from judge.report.html.figures import shown_plainly
+from judge.report.html.figures import with_named_characters
 
 _CHARACTER = 6.3
 """Approximate width of a character, in the units of a drawing."""
@@ -70,14 +70,14 @@ class Canvas:
         return {
             "width": self.width,
             "height": self.height,
-            "label": shown_plainly(label)[:300],
+            "label": with_named_characters(label)[:300],
             "shapes": self._shapes,
         }
 
 
 def cut(text: str, room: float) -> str:
     """Text cut to some width, with invisible characters shown by name."""
-    plain = shown_plainly(" ".join(text.split()))
+    plain = with_named_characters(" ".join(text.split()))
     most = max(1, int(room / _CHARACTER))
     return plain if len(plain) <= most else plain[: max(1, most - 1)] + "…"
 
@@ -234,7 +234,7 @@ def draw_right_ticks(canvas: Canvas, area: Area, scale: Scale) -> None:
         canvas.text("cv", area.right + 5, scale.at(tick) + 4, tick_label(tick))
 
 
-def room_of(scale: Scale) -> float:
+def label_width(scale: Scale) -> float:
     """The width of the labels next to a scale; text on a narrow screen is wider than usual."""
     return 10 + 1.2 * max((width_of(tick_label(tick)) for tick in scale.ticks), default=0.0)
 
@@ -249,7 +249,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
     every = [point for points in placed for point in points]
     bounds = frame.y_bounds
     ys = scale_of([y for _, y, _ in every], area.bottom, area.top, from_zero=False, bounds=bounds)
-    area.left += room_of(ys)
+    area.left += label_width(ys)
     xs = scale_of(
         [x for x, _, _ in every], area.left, area.right, from_zero=False, bounds=frame.x_bounds
     )
@@ -366,7 +366,7 @@ def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], fra
         ]
     else:
         area.bottom -= 18
-        room = [room_of(_value_scale(group, area.bottom, area.top, frame)) for group in groups]
+        room = [label_width(_value_scale(group, area.bottom, area.top, frame)) for group in groups]
         area.left += room[0]
         area.right -= sum(room[1:], start=END / 2)
         scales = [_value_scale(group, area.bottom, area.top, frame) for group in groups]

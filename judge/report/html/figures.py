@@ -30,7 +30,7 @@ INVISIBLE_CHARACTERS = {
 """Code points that pages show by their name."""
 
 
-def shown_plainly(text: str) -> str:
+def with_named_characters(text: str) -> str:
     """Replaces these characters by their names where markup is impossible: drawings and labels."""
     return "".join(
         character if ord(character) not in INVISIBLE_CHARACTERS else f"U+{ord(character):04X}"

@@ -195,7 +195,7 @@ class BubblewrapSandbox:
         self._root = roots.python_root()
         if not roots.is_complete(self._root):
             raise SandboxError(
-                f"{self._root}: the embedded sandbox has no Python there to run solutions with",
+                f"{self._root}: has no Python with which the embedded sandbox could run solutions",
                 hint=roots.BUILD_HINT,
             )
         self._groups: GroupTree | None = find_groups() if control_groups else None

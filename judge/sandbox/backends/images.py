@@ -52,7 +52,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
     """
     daemon = Daemon()
     tag = docker.python_tag()
-    if is_there(daemon, tag, report):
+    if image_exists(daemon, tag, report):
         return tag
     start = _find_base(daemon, base, report)
     version = python_of(daemon, start)
@@ -88,7 +88,7 @@ def build_debian_image(
     """
     daemon = Daemon()
     tag = docker.debian_tag(name, recipe)
-    if is_there(daemon, tag, report):
+    if image_exists(daemon, tag, report):
         return tag
     report(f"docker: importing {tag}")
     daemon.import_tarball(tarball(), tag)
@@ -104,7 +104,7 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
     """
     daemon = Daemon()
     tag = docker.server_tag(root)
-    if is_there(daemon, tag, report):
+    if image_exists(daemon, tag, report):
         return tag
     assert root.content is not None, f"{root.name} is not the root of a server"
     report(f"docker: building {tag}")
@@ -119,7 +119,7 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
     return tag
 
 
-def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
+def image_exists(daemon: Daemon, tag: str, report: Report) -> bool:
     """Whether the judge's image exists; False if its name belongs to another image."""
     try:
         image = daemon.own_image_id(tag)
@@ -255,7 +255,7 @@ def build_verifier_image(report: Report) -> str:
     """
     daemon = Daemon()
     tag = verifier_tag()
-    if is_there(daemon, tag, report):
+    if image_exists(daemon, tag, report):
         return tag
     base = _office_image(report)
     version = python_of(daemon, base)

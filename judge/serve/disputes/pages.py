@@ -412,8 +412,8 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
         return []
     try:
         gold = open_workbook(case.gold_path)
-        found = checker_of(task.checker).areas(task, gold, gold).gold
-        areas = [area for area in found if area][:_MAX_AREAS]
+        answer_areas = checker_of(task.checker).areas(task, gold, gold).gold
+        areas = [area for area in answer_areas if area][:_MAX_AREAS]
         gold.preload(areas)
     except JudgeError:
         return []
@@ -466,7 +466,7 @@ def _input(case: TestCase) -> Workbook | None:
 def _side(
     name: str, workbook: Workbook, window: CellRange, areas: Sequence[CellRange]
 ) -> dict[str, Any]:
-    asked = [area for area in areas if area.sheet == window.sheet]
+    on_sheet = [area for area in areas if area.sheet == window.sheet]
     used = workbook.used_range(window.sheet)
     cells = workbook.cells(window)
     columns = range(window.min_column, window.max_column + 1)
@@ -480,7 +480,7 @@ def _side(
                 [
                     (
                         cell_text(cells.get((row, column))),
-                        any(area.holds(row, column) for area in asked),
+                        any(area.holds(row, column) for area in on_sheet),
                     )
                     for column in columns
                 ],

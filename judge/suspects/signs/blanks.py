@@ -9,7 +9,7 @@ from judge.console import counted
 from judge.formulas.references import references
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
+from judge.suspects.material import CaseMaterial, TaskMaterial, formula_values
 from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.address import cell_key, column_number
 
@@ -65,9 +65,9 @@ def zeros_of_blanks(case: CaseMaterial) -> list[CellAddress]:
         if agree(case.answer.get(address), 0) and not _continues(address, formula)
     }
     # Joined with an empty string, a number still has digits, but a blank cell has none.
-    joined = what_formulas_give(case, {cell: f'({text})&""' for cell, text in zeros.items()})
+    joined = formula_values(case, {cell: f'({text})&""' for cell, text in zeros.items()})
     blank = {cell: zeros[cell] for cell, value in joined.items() if value in ("", None)}
-    alone = what_formulas_give(case, blank)
+    alone = formula_values(case, blank)
     return sorted(cell for cell, value in alone.items() if agree(value, 0))
 
 

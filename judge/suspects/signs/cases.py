@@ -25,19 +25,19 @@ from judge.suspects.contract import (
 from judge.suspects.material import (
     CaseMaterial,
     TaskMaterial,
+    formula_values,
     holds,
     moved_address,
-    what_formulas_give,
 )
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
-from judge.suspects.signs.formulas import goes_on
+from judge.suspects.signs.formulas import resembles_last_row
 from judge.suspects.signs.stored_values import alike
 from judge.workbook.cell import CellValue, ErrorValue
 
 MAX_COMPARED = 200_000
 
 
-class SaysNothing:
+class UninformativeCase:
     """Finds cases that any program passes, and cases that repeat another case."""
 
     name = "says-nothing"
@@ -268,7 +268,7 @@ def _where(case: CaseMaterial) -> str:
     return f", on the hidden sheet '{hidden[0]}'" if hidden else ""
 
 
-SAYS_NOTHING = SaysNothing()
+UNINFORMATIVE_CASE = UninformativeCase()
 
 
 _NUMBERS = re.compile(r"\d+")
@@ -336,7 +336,7 @@ class ChangedRule:
         expected = dict(_other_than_first(first, case))
         if not expected:
             return
-        values = what_formulas_give(case, expected)
+        values = formula_values(case, expected)
         # In case 1 itself the formulas must give its answer; otherwise they prove nothing.
         trusted = {
             address: value
@@ -404,8 +404,8 @@ def _grew(
     sheet, below = reference.sheet or address.sheet, reference.max_row + 1
     return (
         reference.max_row > reference.min_row
-        and goes_on(case.gold, sheet, reference, below)
-        and not goes_on(first.gold, sheet, reference, below)
+        and resembles_last_row(case.gold, sheet, reference, below)
+        and not resembles_last_row(first.gold, sheet, reference, below)
     )
 
 

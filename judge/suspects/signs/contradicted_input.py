@@ -63,7 +63,7 @@ class ContradictedInput:
                 continue
             others = [by_case[other.number] for other in material.cases if other is not case]
             if case.answer_formulas:
-                own = not_everywhere(changed, others)
+                own = unchanged_somewhere(changed, others)
                 yield from self._with_formulas(material, case, changed, own)
             else:
                 elsewhere = [address for other in others for address in other.changed]
@@ -78,7 +78,7 @@ class ContradictedInput:
     ) -> Iterator[Suspect]:
         if len(changed) > MAX_RESTORED:
             return
-        moved = what_moves(case, {address: case.input.value(address) for address in changed})
+        moved = moved_answers(case, {address: case.input.value(address) for address in changed})
         if moved:
             # A string that every case changes may be the value that the formulas look up; a number
             # or a date is data.
@@ -138,7 +138,7 @@ def suspect_of_contradiction(
         material: the task.
         case: the case.
         addresses: the cells, at least one.
-        moved: the effect on the answer, as :func:`what_moves` returns it.
+        moved: the effect on the answer, as :func:`moved_answers` returns it.
         certainty: how sure the suspicion is.
     """
     first = addresses[0]
@@ -196,7 +196,7 @@ MIN_LINE = 5
 rewritten."""
 
 
-def what_moves(
+def moved_answers(
     case: CaseMaterial,
     constants: Mapping[CellAddress, CellValue],
     formulas: Mapping[CellAddress, str] | None = None,
@@ -235,7 +235,7 @@ def what_moves(
     }
 
 
-def not_everywhere(
+def unchanged_somewhere(
     addresses: Iterable[CellAddress], others: Sequence[Contradictions]
 ) -> list[CellAddress]:
     """Selects the cells that at least one other case does not change."""
@@ -355,10 +355,12 @@ class BlankConstant:
         for addresses in (mine.emptied, mine.added):
             if not addresses or len(addresses) > MAX_RESTORED:
                 continue
-            moved = what_moves(case, {address: case.input.value(address) for address in addresses})
+            moved = moved_answers(
+                case, {address: case.input.value(address) for address in addresses}
+            )
             if not moved:
                 continue
-            own = not_everywhere(addresses, others)
+            own = unchanged_somewhere(addresses, others)
             certainty = Certainty.LIKELY if own else Certainty.POSSIBLE
             yield suspect_of_contradiction(
                 self, material, case, own or addresses, moved=moved, certainty=certainty
@@ -424,7 +426,7 @@ class FrozenInput:
         }
         if not formulas or len(formulas) > MAX_RESTORED:
             return
-        moved = what_moves(case, {}, formulas)
+        moved = moved_answers(case, {}, formulas)
         if not moved:
             return
         first, (was, now) = next(iter(moved.items()))

@@ -13,9 +13,9 @@ from judge.formulas.shift import shift_formula
 from judge.formulas.traits import traits
 from judge.suspects.books import Book, CellAddress
 from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
+from judge.suspects.material import CaseMaterial, TaskMaterial, changed_by_formulas
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
-from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves
+from judge.suspects.signs.contradicted_input import MAX_RESTORED, moved_answers
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import CellRange, CellValue
 
@@ -48,7 +48,7 @@ class OddFormula:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         expected = dict(_by_the_rule(case))
-        differing = apart_by_rewriting(case, expected)
+        differing = changed_by_formulas(case, expected)
         if not differing:
             return
         ends = {
@@ -248,9 +248,9 @@ def _apart(case: CaseMaterial, broken: Mapping[CellAddress, str]) -> dict[CellAd
         return {}
     inside = {cell: text for cell, text in broken.items() if case.in_answer(cell)}
     outside = {cell: text for cell, text in broken.items() if cell not in inside}
-    moved = what_moves(case, {}, outside) if outside else {}
+    moved = moved_answers(case, {}, outside) if outside else {}
     return {
-        **apart_by_rewriting(case, inside),
+        **changed_by_formulas(case, inside),
         **{cell: now for cell, (_, now) in moved.items()},
     }
 
@@ -291,7 +291,7 @@ class MovingRange:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         moving = dict(_held_in_place(case))
-        differing = apart_by_rewriting(case, moving)
+        differing = changed_by_formulas(case, moving)
         if differing:
             yield self._suspect(
                 material,
@@ -303,7 +303,7 @@ class MovingRange:
             )
             return
         longer = dict(_lengthened(case))
-        differing = apart_by_rewriting(case, longer)
+        differing = changed_by_formulas(case, longer)
         if differing:
             yield self._suspect(
                 material,
@@ -433,7 +433,7 @@ def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
     return ends
 
 
-def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
+def resembles_last_row(book: Book, sheet: str, reference: Reference, row: int) -> bool:
     """Returns whether a row's cell in the range's first column resembles that of its last row."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     above = cell_key(reference.max_row, reference.min_column)

@@ -279,7 +279,7 @@ class StyledRule:
         return traits
 
 
-def spoken_rules(
+def effective_rules(
     rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
 ) -> list[StyledRule]:
     """The rules that matter for some attributes, in order; empty if no rule sets one of these."""
@@ -413,7 +413,7 @@ def _columns(
 # -- text -----------------------------------------------------------------------------------------
 
 
-def reads_alike(name: str, segment: Segment) -> bool:
+def same_effective_rules(name: str, segment: Segment) -> bool:
     """Whether the rules that matter for an attribute are the same, and in the same order."""
     first = [rule for rule in segment.gold if rule.sets(name) or rule.rule.stops]
     second = [rule for rule in segment.output if rule.sets(name) or rule.rule.stops]

@@ -4,7 +4,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell
 from judge.annotate.gold import GoldMaker
 from judge.annotate.idea import Idea, Subject, Values
-from judge.annotate.relations import OnceEach, once_each, relation_ideas
+from judge.annotate.relations import DistinctColumn, distinct_column, relation_ideas
 from judge.annotate.suggest import Suggestion, suggest
 from judge.annotate.support import Support, find_groups
 from judge.annotate.tables import find_tables
@@ -80,15 +80,17 @@ def test_what_golds_hold_once_may_not_be_repeated() -> None:
     golds = [{**column("camera", "film"), **column("x", "y", number=2)}]
     inputs = [[("camera", "film", "camera"), ("x", "y", "y")]]
     headings = {("Sheet", 1): "brand", ("Sheet", 2): "batch"}
-    once = once_each(golds, inputs, headings, "a single entry for each brand")
-    assert once == OnceEach("Sheet", 1)
+    once = distinct_column(golds, inputs, headings, "a single entry for each brand")
+    assert once == DistinctColumn("Sheet", 1)
     assert once.broken_by(column("camera", "Camera", "film")) == "camera"
     assert once.broken_by(column("camera", "film", "lens")) == ""
-    assert once_each(golds, inputs, headings, "one for each brand and batch") is None
-    assert once_each(golds, inputs, headings, "one for each") is None
-    assert once_each(golds, [[("camera", "film"), ("x", "y")]], headings, "each brand") is None
+    assert distinct_column(golds, inputs, headings, "one for each brand and batch") is None
+    assert distinct_column(golds, inputs, headings, "one for each") is None
+    assert (
+        distinct_column(golds, [[("camera", "film"), ("x", "y")]], headings, "each brand") is None
+    )
     twice = [column("camera", "camera")]
-    assert once_each(twice, [[("camera", "camera")]], headings, "each brand") is None
+    assert distinct_column(twice, [[("camera", "camera")]], headings, "each brand") is None
 
 
 # -- programs compared with themselves ------------------------------------------------------------

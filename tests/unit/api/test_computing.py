@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.api.judging import ComputedWhereNeeded
+from judge.api.judging import ComputeOnDemand
 from judge.core.submission import Origin
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
@@ -46,7 +46,7 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef,
         return Recalculator([engine], mode=mode)
 
     workbook = open_workbook(book.to_bytes())
-    computed = ComputedWhereNeeded(mode, opens).fill(workbook, [FILLED], origin=origin)
+    computed = ComputeOnDemand(mode, opens).fill(workbook, [FILLED], origin=origin)
     return dict(computed.values), len(opened)
 
 
@@ -74,7 +74,7 @@ def test_a_pivot_table_that_is_refreshed_on_load_needs_no_engine_either() -> Non
     def refuse() -> Recalculator:
         raise AssertionError("an engine was opened")
 
-    compute = ComputedWhereNeeded("auto", refuse)
+    compute = ComputeOnDemand("auto", refuse)
     book = pivot_book('refreshOnLoad="1"')
     computed = compute.fill(book, [CellRange("S", 3, 1, 3, 9)], origin=Origin.SOLUTION)
     assert set(computed.not_calculated) == {ref(3, 1), ref(3, 2)}

@@ -17,7 +17,7 @@ from judge.core.verdict import Verdict
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
 from judge.grading.rejudge import rejudge_cases
-from judge.grading.running import EPISODE, kept_key, kept_outcome
+from judge.grading.running import EPISODE, episode_outcome, kept_key
 from judge.grading.store import RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.scripted import ScriptedSandbox
@@ -120,7 +120,7 @@ def test_values_are_trusted_where_only_the_program_wrote_them(tmp_path: Path) ->
         origins = []
         for each in (by_hand, by_code):
             for trusts in (True, False):
-                answer = kept_outcome(each, trusts_values=trusts).answer
+                answer = episode_outcome(each, trusts_values=trusts).answer
                 assert answer is not None
                 origins.append(answer.origin)
         # What a record says is not enough: the command has to trust it.

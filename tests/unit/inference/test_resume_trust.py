@@ -75,7 +75,7 @@ def their_folder(path: Path, options: dict[str, Any]) -> Path:
 def begun_elsewhere(path: Path, options: dict[str, Any]) -> Path:
     """A folder from a stranger: begun, and right in everything that can be checked."""
     filled = InferOptions(**{"limit": 2, **options}).filled({})
-    plan = make_plan(Resumed(filled, key_said=True)).plan
+    plan = make_plan(Resumed(filled, key_given=True)).plan
     path.mkdir(exist_ok=True)
     with RunDirectory(path) as store:
         store.write_run(plan.run_document())

@@ -25,7 +25,7 @@ from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
-from judge.recalc.wanted import as_read, calculates
+from judge.recalc.wanted import calculates, reader_value
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
     CellRange,
@@ -251,9 +251,9 @@ def test_serials_become_dates_as_the_reader_makes_them() -> None:
 
 def test_the_1904_system_is_kept() -> None:
     first = dt.datetime(1905, 1, 1)  # noqa: DTZ001
-    assert as_read(366, "d/m/yy", date_1904=True) == first
-    assert as_read(1e12, "d/m/yy", date_1904=False) == ErrorValue("#VALUE!")
-    assert as_read(True, "d/m/yy", date_1904=False) is True
+    assert reader_value(366, "d/m/yy", date_1904=True) == first
+    assert reader_value(1e12, "d/m/yy", date_1904=False) == ErrorValue("#VALUE!")
+    assert reader_value(True, "d/m/yy", date_1904=False) is True
 
 
 def test_true_and_false_are_distinguished_from_numbers() -> None:

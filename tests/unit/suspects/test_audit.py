@@ -20,7 +20,7 @@ from judge.suspects.audit import audit_suite, examine_task, ranked
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
 from judge.suspects.model import Certainty, Suspect, read_suspects
-from judge.suspects.signs.cases import SAYS_NOTHING, SaysNothing
+from judge.suspects.signs.cases import UNINFORMATIVE_CASE, UninformativeCase
 from judge.suspects.signs.refusals import SAME_QUESTION
 from tests.unit.annotate.books import table
 from tests.unit.suspects.small import book, engines, findings_of, task_of
@@ -157,7 +157,7 @@ def test_submissions_have_to_be_folders(suite: Path) -> None:
 def test_a_broken_case_is_a_problem_and_the_others_are_examined(tmp_path: Path) -> None:
     whole = book(HEAD, (1, 2))
     task = task_of(tmp_path, "B2", (b"not a workbook", whole), (whole, whole))
-    found = findings_of([SAYS_NOTHING], task)
+    found = findings_of([UNINFORMATIVE_CASE], task)
     (problem,) = found.problems
     assert (problem.case, problem.sign) == (1, "")
     assert [each.case for each in found.suspects] == [2]
@@ -167,7 +167,7 @@ def test_an_audit_says_what_no_sign_applies_to() -> None:
     loaded = load_suite(SAMPLES / "sample-typed")
     left_out = CheckerSpec("typed_answer", {"left_out": "nobody knows the answer"})
     tasks = [replace(loaded.tasks[0], checker=left_out), loaded.tasks[1]]
-    audit = audit_suite(loaded, tasks, Tools(engines(), edited), [SAYS_NOTHING])
+    audit = audit_suite(loaded, tasks, Tools(engines(), edited), [UNINFORMATIVE_CASE])
     assert audit.not_examined == {tasks[0].id: "the task is left out: nobody knows the answer"}
     assert (audit.tasks, audit.cases) == (1, 1)
 
@@ -256,10 +256,10 @@ def test_the_surest_come_first_and_then_those_with_several_signs() -> None:
 
 
 def test_a_sign_is_registered_once_under_its_name() -> None:
-    register(SAYS_NOTHING)
-    assert [each.name for each in all_signs()].count(SAYS_NOTHING.name) == 1
+    register(UNINFORMATIVE_CASE)
+    assert [each.name for each in all_signs()].count(UNINFORMATIVE_CASE.name) == 1
     with pytest.raises(UsageError, match="already exists"):
-        register(SaysNothing())
+        register(UninformativeCase())
 
 
 def test_every_sign_states_what_it_says_and_cannot_see() -> None:

@@ -15,7 +15,7 @@ from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
 from judge.suspects.signs.beyond_position import BEYOND_POSITION
 from judge.suspects.signs.blanks import BLANK_AS_ZERO, FILLED_BLANK
-from judge.suspects.signs.cases import CHANGED_RULE, SAYS_NOTHING
+from judge.suspects.signs.cases import CHANGED_RULE, UNINFORMATIVE_CASE
 from judge.suspects.signs.contradicted_example import CONTRADICTED_EXAMPLE
 from judge.suspects.signs.contradicted_input import BLANK_CONSTANT, CONTRADICTED_INPUT, FROZEN_INPUT
 from judge.suspects.signs.copied_rows import COPIED_ROWS
@@ -59,7 +59,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
 @pytest.mark.parametrize(
     "sign",
     [
-        *(CONTRADICTED_INPUT, ERROR_VALUES, STALE, VOLATILE, CHANGED_RULE, SAYS_NOTHING),
+        *(CONTRADICTED_INPUT, ERROR_VALUES, STALE, VOLATILE, CHANGED_RULE, UNINFORMATIVE_CASE),
         *(
             ODD_FORMULA,
             RANGES,
@@ -436,7 +436,7 @@ def test_cases_that_say_nothing(tmp_path: Path) -> None:
     blank = book(HEAD, (1,), (2,))
     elsewhere = book((*HEAD, "answer"), (1, None, 2), (2, None, 4))
     task = task_of(tmp_path, "B2:B3", (whole, whole), (blank, elsewhere), doubling(1, 3))
-    untouched, empty = examined(SAYS_NOTHING, task)
+    untouched, empty = examined(UNINFORMATIVE_CASE, task)
     assert "the input already holds the whole answer (2 cells" in untouched.summary
     assert empty.summary == "the answer range is blank in the gold"
     assert "the gold differs from the input elsewhere" in empty.why
@@ -447,7 +447,7 @@ def test_a_repeated_answer_is_sure_only_with_a_repeated_input(tmp_path: Path) ->
     other = book((*HEAD, "note"), (1, None, "x"), (2,))
     gold = book((*HEAD, "note"), (1, "=A2*2", "x"), (2, "=A3*2"))
     task = task_of(tmp_path, "B2:B3", doubling(1, 2), doubling(1, 2), (other, gold))
-    assert [(each.case, each.certainty) for each in examined(SAYS_NOTHING, task)] == [
+    assert [(each.case, each.certainty) for each in examined(UNINFORMATIVE_CASE, task)] == [
         (2, Certainty.SURE),
         (3, Certainty.POSSIBLE),
     ]
@@ -457,7 +457,7 @@ def test_inputs_that_differ_within_the_answer_range_test_different_things(tmp_pa
     gold = book(HEAD, (1, 2), (2, 4))
     inputs = [book(HEAD, (1, text), (2, None)) for text in ("~2", "#2")]
     task = task_of(tmp_path, "B2:B3", *((given, gold) for given in inputs))
-    (found,) = examined(SAYS_NOTHING, task)
+    (found,) = examined(UNINFORMATIVE_CASE, task)
     assert (found.case, found.certainty) == (2, Certainty.POSSIBLE)
     assert found.why == (
         "the inputs differ in 1 cell of the answer range (B2 is '#2', not '~2'), "

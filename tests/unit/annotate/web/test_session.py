@@ -11,7 +11,7 @@ from openpyxl.styles.differential import DifferentialStyle
 from judge.annotate.casebook import ConflictError
 from judge.annotate.web.server import show_state
 from judge.annotate.web.session import AnnotationSession
-from judge.annotate.web.view import recoloured, rule_lines
+from judge.annotate.web.view import colour_changes, rule_lines
 from judge.errors import SandboxError, UsageError, WorkbookError
 from judge.suites import load_suite
 from judge.workbook.cell import CellRange
@@ -292,7 +292,7 @@ def test_a_colour_of_the_answer_moves_like_a_value(make_session: MakeDesk, suite
     assert set(session.window("gold", "Sheet", (1, 1))["marked"]) == {"B3", "B5"}
     session.save(session.revision)
     saved = open_workbook(suite / "spreadsheet/7/4_7_answer.xlsx")
-    assert recoloured(open_workbook(suite / "spreadsheet/7/1_7_answer.xlsx"), saved, ANSWER)
+    assert colour_changes(open_workbook(suite / "spreadsheet/7/1_7_answer.xlsx"), saved, ANSWER)
 
 
 def test_conditional_formats_are_reported() -> None:
