@@ -72,6 +72,7 @@ from judge.recalc.wanted import (
     uncomputed_cells,
     untrusted_cells,
 )
+from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
     Cell,
@@ -82,7 +83,7 @@ from judge.workbook.cell import (
     ErrorValue,
 )
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, sheet_formulas
 
 if TYPE_CHECKING:
     from judge.recalc.cascade import Cascade
@@ -103,6 +104,9 @@ def code_digest() -> str:
 
 MAX_REGIONS = 1_000
 """Largest number of workbooks of which the region is remembered."""
+
+FOLLOWED_ALONE = 500
+"""Largest number of cells whose dependencies are followed separately for each cell."""
 
 
 class _Opened:
@@ -297,6 +301,21 @@ class Calculation:
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = finished(answer.value, cell, date_1904=workbook.facts.date_1904)
         return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
+
+    def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
+        """Those of some cells that may change; see :meth:`Recalculator.changing_cells`."""
+        index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+        sources = {
+            ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
+            for ref in cells
+        }
+        if not dependencies_or_doubt(list(sources.values()), index).volatile:
+            return set()
+        if len(sources) > FOLLOWED_ALONE:
+            return set(sources)
+        return {
+            ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
+        }
 
     def votes(
         self, workbook: Workbook, ranges: Sequence[CellRange], like: Workbook | None

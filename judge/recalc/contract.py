@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from judge.errors import RecalcError
-from judge.formulas.shapes import Call
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef, CellValue
-from judge.workbook.dependency import Dependencies
 
 if TYPE_CHECKING:
+    from judge.formulas.shapes import Call
     from judge.recalc.support import Reads
+    from judge.workbook.dependency import Dependencies
 
 
 class EngineUnavailableError(RecalcError):

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
-from judge.recalc.contract import (
-    CellVotes,
-    Engine,
-    EngineUnavailableError,
-)
-from judge.recalc.explaining import Explanation
+from judge.recalc.contract import CellVotes, Engine, EngineUnavailableError
 from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
@@ -27,27 +22,23 @@ from judge.recalc.wanted import (
     replaced_cells,
     untrusted_cells,
 )
-from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
     CellRange,
     CellRef,
     ComputedValues,
 )
-from judge.workbook.dependency import FormulaIndex, dependencies_or_doubt
-from judge.workbook.reader import Workbook, sheet_formulas
+from judge.workbook.reader import Workbook
 
 if TYPE_CHECKING:
     from judge.recalc.calculation import Calculation
+    from judge.recalc.explaining import Explanation
 
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""
 
 RULES = 20
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
-
-FOLLOWED_ALONE = 500
-"""Largest number of cells whose dependencies are followed separately for each cell."""
 
 
 class Recalculator:
@@ -187,18 +178,7 @@ class Recalculator:
         Raises:
             WorkbookError: the cells cannot be read.
         """
-        index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
-        sources = {
-            ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
-            for ref in cells
-        }
-        if not dependencies_or_doubt(list(sources.values()), index).volatile:
-            return set()
-        if len(sources) > FOLLOWED_ALONE:
-            return set(sources)
-        return {
-            ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
-        }
+        return self._calculation.changing_cells(workbook, cells)
 
     def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
         """Computes one cell as :meth:`fill` does, and returns the answers of all engines.

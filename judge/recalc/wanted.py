@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
@@ -14,11 +14,13 @@ from judge.recalc.names import Mode
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue, WorkbookFacts
 from judge.workbook.cell_values import written_controls
-from judge.workbook.dependency import Dependencies, FormulaIndex
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, filling_cells
 from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE
 from judge.workbook.xml_parts import linked_parts, whole_number
+
+if TYPE_CHECKING:
+    from judge.workbook.dependency import Dependencies, FormulaIndex
 
 
 class WantedCell(NamedTuple):
