@@ -42,7 +42,7 @@ from judge.grading.batch import (
 )
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
-from judge.grading.running import FinishedOutput, copy_episode_files
+from judge.grading.running import FinishedOutput, copy_files
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.inference.started import StartedRuns
 from judge.report.identity import not_taken
@@ -355,10 +355,7 @@ class RunScorer:
         )
         store.replace_records(
             SUBMISSIONS_FILE,
-            (
-                submission_record(copy_episode_files(store, submission), suite)
-                for submission in submissions
-            ),
+            (submission_record(copy_files(store, submission), suite) for submission in submissions),
         )
         return index_submissions(store.path / SUBMISSIONS_FILE, suite), tuple(reader.left_out)
 

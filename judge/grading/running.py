@@ -375,7 +375,7 @@ def episode_outcome(
     return RunOutcome(None, "", record, answer)
 
 
-def copy_episode_files(store: RunDirectory, submission: Submission) -> Submission:
+def copy_files(store: RunDirectory, submission: Submission) -> Submission:
     """Copies the files of a submission from another results directory into this one.
 
     Files that are missing there stay missing.
