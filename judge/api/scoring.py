@@ -136,9 +136,10 @@ _INSTEAD = {  # hints for files that are often given in place of solutions
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     """Finds out whether a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
-    if not results.exists():
+    if not (results.is_file() or results.is_dir()):
+        what = "neither a file nor a folder" if results.exists() else "no such file or folder"
         raise UsageError(
-            f"{results}: no such file or folder",
+            f"{results}: {what}",
             hint="Give a run directory, a folder of runs, a .jsonl of solutions, or a folder of "
             "output workbooks.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -86,6 +87,12 @@ def test_many_failures_are_counted_and_a_long_cause_is_cut(tmp_path: Path) -> No
     assert "run: 9 of 9 cases failed: WA 9" in stdout
     assert sum(line.startswith("  WA task 1, case ") for line in stdout.splitlines()) == 5
     assert "  and 4 more" in stdout
+
+
+def test_a_pipe_in_place_of_solutions_is_named_as_such(suite: Suite, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="pipe: neither a file nor a folder"):
+        library.score(tmp_path / "pipe", library.ScoreOptions(dataset=str(suite.root)))
 
 
 def test_a_run_without_failures_says_only_what_is_next(
