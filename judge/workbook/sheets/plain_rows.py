@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
@@ -566,12 +566,12 @@ class RowPiece:
     Attributes:
         data: their bytes, with the spaces around them.
         numbers: the number of each row.
-        attributes: what their tags hold after the number.
+        attributes: what their tags hold after the number, in the order in which it first occurs.
     """
 
     data: bytes
     numbers: Sequence[int]
-    attributes: frozenset[bytes]
+    attributes: Collection[bytes]
 
 
 @dataclass(slots=True)

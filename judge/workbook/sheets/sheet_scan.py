@@ -142,7 +142,7 @@ class RowGrammar:
             raise NotPlainError
         if last is not None and (count := bisect.bisect_right(numbers, last) + 1) < len(numbers):
             rows = data[: start_of_row(data, numbers[count])]
-            piece = RowPiece(rows, numbers[:count], frozenset(_ATTRIBUTES.findall(rows)))
+            piece = RowPiece(rows, numbers[:count], dict.fromkeys(_ATTRIBUTES.findall(rows)))
         self.check(piece)
         self._last = piece.numbers[-1]
         return piece
@@ -153,8 +153,9 @@ class RowGrammar:
         Raises:
             NotPlainError: a row has unusual attributes.
         """
-        for written in piece.attributes - self._known_attributes:
-            self._check_attributes(written)
+        for written in piece.attributes:
+            if written not in self._known_attributes:
+                self._check_attributes(written)
 
     def _check_attributes(self, attributes: bytes) -> None:
         written = attributes.removesuffix(b"/").rstrip(b" ")
@@ -182,7 +183,7 @@ def _leading_rows(data: bytes) -> RowPiece:
             raise NotPlainError
         _check_columns(rows, len(numbers))
         check_characters(rows)
-    return RowPiece(rows, numbers, frozenset(_ATTRIBUTES.findall(rows)))
+    return RowPiece(rows, numbers, dict.fromkeys(_ATTRIBUTES.findall(rows)))
 
 
 @lru_cache(maxsize=MAX_COLUMN)

@@ -313,3 +313,13 @@ def test_a_style_sheet_that_was_read_before_is_still_held_to_the_namespace() -> 
     strict.agree_on_namespace(STRICT_MAIN, "xl/workbook.xml")
     with pytest.raises(WorkbookError, match="not in the namespace"):
         read_number_formats(strict, "xl/styles.xml")
+
+
+def test_attributes_of_rows_are_checked_in_the_order_of_the_file() -> None:
+    checked: list[str] = []
+    grammar = sheet_scan.RowGrammar(lambda named: checked.append(named["ht"]), b"<worksheet>")
+    heights = ["9", "5", "7", "5", "1", "8", "9", "3", "2"]
+    grammar.rows(
+        b"".join(b'<row r="%d" ht="%s"/>' % (n, h.encode()) for n, h in enumerate(heights, 1))
+    )
+    assert checked == [*dict.fromkeys(heights)]
