@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from judge.api.infer_options import DEFAULTS, REMEMBERED, InferOptions, check_remembered
 from judge.api.tools import named_set
-from judge.core.option import Section, options_in
+from judge.core.option import Section, options_in, split_ids
 from judge.core.records.runs import InferenceIdentity, RunDocument
-from judge.core.task import Task, split_ids
+from judge.core.task import Task
 from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import DesktopOptions, WindowBounds
 from judge.errors import StoreError, UsageError

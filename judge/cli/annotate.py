@@ -35,8 +35,7 @@ from judge.cli.output import print_table, table
 from judge.cli.signals import EndSignal
 from judge.cli.view import serve_page
 from judge.console import counted, make_console
-from judge.core.option import Section
-from judge.core.task import split_ids
+from judge.core.option import Section, split_ids
 from judge.errors import JudgeError, SuiteError, UsageError
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from judge.cli.options import (
 from judge.core.finding import in_words
 from judge.core.option import Section
 from judge.errors import UsageError, WorkbookError
-from judge.report.checklists import checklist_lines, item_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,6 +167,11 @@ def _compare_by_checklist(
     if as_json:
         click.echo(json.dumps({**record, "cause": finding.cause}, ensure_ascii=False))
     else:
+        from judge.report.checklists import (  # noqa: PLC0415  few comparisons are of checklists
+            checklist_lines,
+            item_lines,
+        )
+
         outcome = "accepted" if finding.agrees else "not accepted"
         equal = record["cells"] - record["differing_cells"]
         click.echo(

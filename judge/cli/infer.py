@@ -29,8 +29,7 @@ from judge.cli.options import (
 )
 from judge.cli.signals import run_until_signal
 from judge.console import SECONDS_BETWEEN_LINES, clock, make_console, visible
-from judge.core.option import Section
-from judge.core.task import split_ids
+from judge.core.option import Section, split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
 
 if TYPE_CHECKING:

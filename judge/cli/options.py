@@ -20,8 +20,7 @@ import click
 from judge.cli.help import OneOf, SectionedOption
 from judge.compare.cells.options import CheckOptions
 from judge.core.limits import GIB, MIB, Limits
-from judge.core.option import Declaration, Section, options_in
-from judge.core.task import split_ids
+from judge.core.option import Declaration, Section, options_in, split_ids
 from judge.errors import UsageError, did_you_mean
 from judge.files.documents import written
 from judge.grading.options import GradingOptions

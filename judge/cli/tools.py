@@ -17,7 +17,7 @@ from judge import api
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import json_option, option, sandbox_option
 from judge.console import visible
-from judge.core.task import split_ids
+from judge.core.option import split_ids
 from judge.errors import IncompleteRunError, UsageError
 
 _SHOWN_CHARS = 120

@@ -33,8 +33,7 @@ from judge.cli.options import (
 from judge.cli.output import print_table, table, write_text
 from judge.cli.view import serve_page
 from judge.console import counted, stream_behind, visible
-from judge.core.option import Section, options_in
-from judge.core.task import split_ids
+from judge.core.option import Section, options_in, split_ids
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions

@@ -248,3 +248,8 @@ def check_at_least(name: str, value: float | None, least: float) -> None:
         raise UsageError(f"{name} is {value[:80]!r}; it must be a number, {least} or more")
     if value is not None and not value >= least:
         raise UsageError(f"{name} is {value}; it must be {least} or more")
+
+
+def split_ids(values: Iterable[str]) -> tuple[str, ...]:
+    """Splits each value at commas; spaces around an id and empty ids are ignored."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import errno
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -387,8 +387,3 @@ class Task:
             plan=self.plan,
             signals=self.signals,
         )
-
-
-def split_ids(values: Iterable[str]) -> tuple[str, ...]:
-    """Splits each value at commas; spaces around an id and empty ids are ignored."""
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

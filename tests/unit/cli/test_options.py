@@ -7,7 +7,7 @@ import pytest
 
 from judge.cli.options import parse_bytes, read_limits
 from judge.core.limits import MIB, Limits
-from judge.core.task import split_ids
+from judge.core.option import split_ids
 from judge.errors import UsageError
 
 
