@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.console import make_console
-from judge.files.writing import naming_what_is_written
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -109,6 +108,8 @@ def write_file(data: bytes, out: Path) -> None:
     Raises:
         JudgeError: the file cannot be written.
     """
+    from judge.files.writing import naming_what_is_written  # noqa: PLC0415  `--help` writes nothing
+
     with naming_what_is_written(out):
         out.write_bytes(data)
     click.echo(str(out), err=True)
