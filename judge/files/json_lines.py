@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from judge.errors import JudgeError
+from judge.errors import JudgeError, StoreError
 from judge.files.documents import (
     BOM,
     MIB,
@@ -150,12 +150,16 @@ def read_placed_json_lines(
         try:
             record = as_object(parse_json(line, max_values=MAX_LINE_VALUES))
         except MalformedError as problem:
-            raise error(
-                f"{path}, line {number}: {problem}",
-                hint="It was not written by the judge. Remove the line and run the "
-                "command again: it makes missing records again.",
-            ) from problem
+            hint = _HINT_FOR_RECORDS if issubclass(error, StoreError) else _HINT_FOR_OTHERS
+            raise error(f"{path}, line {number}: {problem}", hint=hint) from problem
         yield number, offset, len(line), record
+
+
+_HINT_FOR_RECORDS = (
+    "It was not written by the judge. Remove the line and run the command again: it makes missing "
+    "records again."
+)
+_HINT_FOR_OTHERS = "Correct the line: each line has to be one JSON object."
 
 
 class GrowingLines:

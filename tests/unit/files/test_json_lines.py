@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import StoreError
+from judge.errors import JudgeError, StoreError, SuiteError
 from judge.files.documents import MIB
-from judge.files.json_lines import GrowingLines, LineAppender
+from judge.files.json_lines import GrowingLines, LineAppender, read_json_lines
 
 
 @contextlib.contextmanager
@@ -87,3 +87,16 @@ def test_what_grows_is_given_once(tmp_path: Path) -> None:
     assert lines.read(StoreError) == ([b"new"], True)
     path.unlink()
     assert lines.read(StoreError) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"), [(StoreError, "Remove the line and run"), (SuiteError, "Correct the line")]
+)
+def test_only_a_record_of_the_judge_is_to_be_removed(
+    tmp_path: Path, error: type[JudgeError], hint: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": 1}\nnot JSON\n')
+    with pytest.raises(error, match=r"a\.jsonl, line 2: ") as caught:
+        list(read_json_lines(path, error))
+    assert (caught.value.hint or "").startswith((hint, f"It was not written by the judge. {hint}"))
