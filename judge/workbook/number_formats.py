@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -221,6 +222,11 @@ class NumberFormats:
             return GENERAL
         number = self.ids[style]
         return self.custom.get(number) or BUILTIN_FORMATS.get(number, GENERAL)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Identifies the formats, in a few bytes."""
+        return hashlib.sha256(repr((self.ids, self.custom)).encode()).digest()
 
     @cached_property
     def dates(self) -> frozenset[int]:

@@ -12,11 +12,12 @@ to the comparison and another one to a person. No program writes such archives o
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -425,7 +426,8 @@ class Package:
 
     def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         self._data = data
-        self._namespaces: dict[str, str] = {}
+        self._namespace: str | None = None
+        self._with_namespace: set[str] = set()
         self.budget = Budget(limits)
         if len(data) > limits.file_bytes:
             raise WorkbookError(
@@ -458,16 +460,17 @@ class Package:
             WorkbookError: another part has the other namespace; openpyxl reads only the
                 transitional one.
         """
-        if any(other != uri for other in self._namespaces.values()):
+        if self._namespace not in {None, uri}:
             raise WorkbookError(
                 f"{part} is not in the namespace of the workbook's other parts: one is the "
                 "transitional, the other the strict one"
             )
-        self._namespaces[part] = uri
+        self._namespace = uri
+        self._with_namespace.add(part)
 
     def namespace_of(self, part: str) -> str | None:
         """The main namespace with which :meth:`agree_on_namespace` was called for a part."""
-        return self._namespaces.get(part)
+        return self._namespace if part in self._with_namespace else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -479,15 +482,15 @@ class Package:
         entry = self._entries.get(name)
         return 0 if entry is None else entry.bytes
 
-    def packed_form(self, name: str) -> tuple[object, ...]:
-        """What decides how a part is inflated, for a lasting key; equal ones give equal bytes.
+    def packed_form(self, name: str) -> Hashable:
+        """A short key of a part that decides how it is inflated: equal keys mean equal bytes.
 
         Raises:
             WorkbookError: the part is cut short.
         """
         entry = self._entries[name]
-        body = bytes(packed(self._data, entry))
-        return body, entry.method, entry.bytes, entry.checksum, self.budget.limits
+        digest = hashlib.sha256(packed(self._data, entry)).digest()
+        return digest, entry.method, entry.bytes, entry.checksum, self.budget.limits
 
     def read(self, name: str) -> bytes:
         """The whole of a part.

@@ -555,8 +555,11 @@ def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Patter
 # -- rows that were read lately --------------------------------------------------------------------
 
 _MAX_ALL_KEPT_BYTES = 8 << 20
-_BYTES_OF_A_NUMBER = 40
+_BYTES_OF_A_SHEET = 4_000
 _BYTES_OF_A_CELL = 300
+_BYTES_OF_A_WINDOW = 150
+_BYTES_OF_A_NUMBER = 40
+_BYTES_OF_A_CHARACTER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,6 +582,7 @@ class PlainSheet:
     """A worksheet of which one pass has shown that all rows are in the plain form.
 
     Attributes:
+        part_bytes: size of its part.
         root: its start tag.
         namespace: its main namespace.
         tail: the elements around its rows.
@@ -587,6 +591,7 @@ class PlainSheet:
         first_read: the cells that the pass read; None if there are many.
     """
 
+    part_bytes: int
     root: bytes = b""
     namespace: str | None = None
     tail: SheetTail = field(default_factory=SheetTail)
@@ -596,23 +601,54 @@ class PlainSheet:
 
     @property
     def size(self) -> int:
-        """How many bytes of memory it takes, roughly."""
-        cells = 0 if self.first_read is None else self.first_read.cells.size
-        return _BYTES_OF_A_CELL * (cells + self.tail.size) + sum(
-            len(piece.data) + _BYTES_OF_A_NUMBER * len(piece.numbers) for piece in self.pieces
+        """How many bytes of memory it takes at most, whatever the worksheet holds."""
+        row_bytes = sum(len(piece.data) for piece in self.pieces)
+        numbers = sum(len(piece.numbers) for piece in self.pieces)
+        windows = sum(len(rule.windows) for rule in self.tail.rules)
+        elements, chars = self.tail.size, self.part_bytes - row_bytes  # of what is around the rows
+        for piece in self.pieces:
+            elements += len(piece.attributes)
+            chars += sum(map(len, piece.attributes))
+        if self.first_read is not None:
+            windows += len(self.first_read.requested.windows)
+            elements += self.first_read.cells.size
+            chars += self.first_read.chars
+        return (
+            _BYTES_OF_A_SHEET
+            + row_bytes
+            + _BYTES_OF_A_NUMBER * numbers
+            + _BYTES_OF_A_WINDOW * windows
+            + _BYTES_OF_A_CELL * elements
+            + _BYTES_OF_A_CHARACTER * chars
         )
+
+
+class Requested(NamedTuple):
+    """The cells that are requested of a worksheet, and what decides their values.
+
+    Attributes:
+        windows: the rectangles.
+        formats: digest of the number formats.
+        date_1904: whether serial dates count from 1904.
+        blanks: whether stored cells without value and formula are read, too.
+    """
+
+    windows: tuple[Window, ...]
+    formats: bytes
+    date_1904: bool
+    blanks: bool
 
 
 class FirstRead(NamedTuple):
     """The cells that the first pass over a worksheet read.
 
     Attributes:
-        requested: which cells, and with which number formats.
+        requested: which cells were requested.
         cells: the cells.
         chars: how many characters of strings and formulas they have.
     """
 
-    requested: tuple[object, ...]
+    requested: Requested
     cells: SheetCells
     chars: int
 

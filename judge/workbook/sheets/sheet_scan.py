@@ -35,6 +35,7 @@ from judge.workbook.sheets.plain_rows import (
     FirstRead,
     PlainRows,
     PlainSheet,
+    Requested,
     RowPiece,
     recent_sheets,
 )
@@ -292,7 +293,7 @@ def scan_sheet(
         sheet = recent_sheets.get(key)
         if sheet is not None and package.budget.is_mostly_left:
             return scanner.scan_again(sheet)
-        sheet = PlainSheet()
+        sheet = PlainSheet(package.inflated_size(part))
         cells = scanner.scan_skipping(sheet)
     except NotPlainError:
         return scanner.scan_all()
@@ -363,9 +364,12 @@ class SheetScanner:
         self._formats = formats
         self._date_1904 = date_1904
         self._blanks = blanks
-        self._requested = (tuple(windows), formats, date_1904, blanks)
         self._first_row = min((window.min_row for window in windows), default=1)
         self._last_row = max((window.max_row for window in windows), default=0)
+
+    @property
+    def _requested(self) -> Requested:
+        return Requested(tuple(self._windows), self._formats.digest, self._date_1904, self._blanks)
 
     def collector(self) -> CellCollector:
         """Makes the collector for this pass; every attempt needs a new one."""

@@ -7,6 +7,7 @@ import hashlib
 import io
 import re
 import struct
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from judge.workbook.reader import (
     sheet_formulas,
     workbooks_kept,
 )
+from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets import sheet as sheets
 from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
@@ -928,6 +930,40 @@ def test_a_sheet_that_was_read_before_is_still_held_to_the_styles(asked: Window)
     other = open_workbook(Book({"Sheet1": data}, styles=few).to_bytes()).sheet("Sheet1")
     with pytest.raises(WorkbookError, match="cell format 4"):
         other.load([asked])
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        f"<extLst><ext uri='x'>{'a' * 150_000}</ext></extLst>",
+        (f"<conditionalFormatting sqref='{'A1 ' * 2_000}'/>"
+        "<conditionalFormatting sqref='A1'><cfRule type='aboveAverage' priority='1'/>"
+        "</conditionalFormatting>"),
+        (f"<conditionalFormatting sqref='{'A1 ' * 2_000}'><cfRule type='aboveAverage' priority='1'/>"
+        "</conditionalFormatting>"),
+    ],
+    ids=["elements that nobody reads", "ranges without a rule", "ranges of a rule"],
+)  # fmt: skip
+def test_worksheets_that_were_read_take_little_memory_whatever_they_hold(
+    monkeypatch: pytest.MonkeyPatch, behind: str
+) -> None:
+    limit = 200_000
+    monkeypatch.setattr(plain_rows, "_MAX_ALL_KEPT_BYTES", limit)
+    monkeypatch.setattr(sheet_scan, "recent_sheets", plain_rows.RecentSheets())
+    books = [
+        Book({"Sheet1": sheet_data(cell("A1", number)) + behind}).to_bytes(zipfile.ZIP_STORED)
+        for number in range(12)
+    ]
+    sheet_of_one_cell = CellRange("Sheet1", 1, 1, 1, 1)
+    read(books[0], sheet_of_one_cell)
+    tracemalloc.start()
+    try:
+        for book in books[1:]:
+            read(book, sheet_of_one_cell)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 * limit
 
 
 def test_what_one_workbook_does_with_its_cells_does_not_change_those_of_another() -> None:
