@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from judge.errors import JudgeError
@@ -27,6 +27,21 @@ def existing(text: str) -> Path:
     if not path.exists():
         raise argparse.ArgumentTypeError(f"there is no file or folder {text}")
     return path
+
+
+def one_of(names: Collection[str]) -> Callable[[str], str]:
+    """Makes the type of an argument that has to be one of some names.
+
+    ``choices`` of argparse would also be compared with the default of an argument that takes
+    several names, which is a list.
+    """
+
+    def name(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(names)}")
+        return text
+
+    return name
 
 
 def run_command(main: Callable[[], int | None]) -> None:

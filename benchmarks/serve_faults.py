@@ -29,7 +29,7 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
-from benchmarks.command_line import parser_of, run_command
+from benchmarks.command_line import one_of, parser_of, run_command
 from benchmarks.serve_rig import Rig, is_right, rig_of
 from judge.serve.operations.upkeep import changed_revisions
 from judge.serve.store import tables as t
@@ -324,7 +324,7 @@ def holds(name: str, seen: dict[str, Any]) -> bool:
 def main() -> None:
     """Runs the command."""
     parser = parser_of(__doc__)
-    parser.add_argument("scenarios", nargs="*", default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", type=one_of(SCENARIOS), default=list(SCENARIOS))
     parser.add_argument("--database", choices=["sqlite", "postgresql"])
     options = parser.parse_args()
     right = True

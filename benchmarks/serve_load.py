@@ -36,7 +36,7 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
-from benchmarks.command_line import parser_of, run_command
+from benchmarks.command_line import one_of, parser_of, run_command
 from benchmarks.serve_rig import ACTOR, JUDGE, QUICK, SAMPLE, Rig, rig_of
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.catalog import set_phase_state
@@ -638,7 +638,7 @@ def median_of(values: Sequence[Any]) -> Any:
 def main() -> None:
     """Runs the command."""
     parser = parser_of(__doc__)
-    parser.add_argument("measures", nargs="*", default=list(MEASURES))
+    parser.add_argument("measures", nargs="*", type=one_of(MEASURES), default=list(MEASURES))
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="sqlite")
     parser.add_argument("--times", type=int, default=1)
     options = parser.parse_args()

@@ -146,7 +146,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     name: half a millisecond after a thousand tests, and more after each further one.
     """
     name = re.sub(r"\W", "_", request.node.name)[:26]
-    return tmp_path_factory.mktemp(f"{name}{next(_folders)}", numbered=False)
+    return tmp_path_factory.mktemp(f"{name}-{next(_folders)}", numbered=False)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from judge.cli.options import (
     option,
     read_checker_options,
 )
+from judge.console import clipped
 from judge.core.finding import in_words
 from judge.core.option import Section
 from judge.errors import UsageError, WorkbookError
@@ -264,7 +265,7 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 def _short(value: object) -> str:
     """A value on one line, shortened if it is long; ``--json`` shows all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
-    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
+    return clipped(text, _MAX_VALUE_CHARS)
 
 
 @click.command(cls=HelpCommand, examples=("facts output.xlsx",))

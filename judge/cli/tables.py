@@ -14,7 +14,7 @@ from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.cli.output import Unbroken, print_table, table
-from judge.console import Piece, counted, make_console, styled, visible
+from judge.console import Piece, clipped, counted, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
@@ -28,7 +28,6 @@ _MAX_LEFT_OUT = 10
 _MAX_TURNS = 8
 _MAX_RESULTS_READ = 10_000
 _MAX_CAUSE_CHARS = 160
-_DOUBTFUL = ("ambiguous", "faulty")  # grades of golds that a right answer may differ from
 
 _STYLES = {
     Verdict.AC: "green",
@@ -118,15 +117,13 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         for result in itertools.islice(run.results, _MAX_RESULTS_READ)
         if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
-    suite = run.report["run"].get("suite")
-    certified = None if suite is None else suite.get("certified")
-    grades = {} if certified is None else certified["grades"]
+    grades = _doubtful_grades(run)
     for failure in first:
         grade = grades.get(failure.task_id)
-        doubt = f" ({grade} gold)" if grade in _DOUBTFUL else ""
+        doubt = f" ({grade} gold)" if grade is not None else ""
         sample = f", sample {failure.sample}" if failure.sample else ""
         cause = " ".join(visible(failure.cause).split())
-        cut = cause if len(cause) <= _MAX_CAUSE_CHARS else f"{cause[: _MAX_CAUSE_CHARS - 1]}…"
+        cut = clipped(cause, _MAX_CAUSE_CHARS)
         yield styled(
             "  ",
             verdict_piece(failure.verdict.value),
@@ -136,6 +133,18 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         )
     if failed > len(first):
         yield styled((f"  and {failed - len(first)} more", "dim"))
+
+
+def _doubtful_grades(run: ScoredRun) -> dict[str, str]:
+    """Task whose gold is ambiguous or faulty -> that grade."""
+    suite = run.report["run"].get("suite")
+    certified = None if suite is None else suite.get("certified")
+    if certified is None:
+        return {}
+    from judge.suites.certified import Grade  # noqa: PLC0415  few suites have certified golds
+
+    doubtful = {grade.value for grade in Grade if grade.is_doubtful}
+    return {task: grade for task, grade in certified["grades"].items() if grade in doubtful}
 
 
 def _typed(path: Path) -> str:

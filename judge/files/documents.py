@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from judge.console import visible
+from judge.console import clipped, visible
 from judge.errors import JudgeError, StoreError
 
 MIB = 1024 * 1024
@@ -218,7 +218,7 @@ def written(value: object, max_chars: int = 80) -> str:
         max_chars: how many characters are shown.
     """
     if isinstance(value, str):
-        return repr(value if len(value) <= max_chars else f"{value[: max_chars - 1]}…")
+        return repr(clipped(value, max_chars))
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, date):

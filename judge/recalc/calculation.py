@@ -320,12 +320,7 @@ class Calculation:
     def votes(
         self, workbook: Workbook, ranges: Sequence[CellRange], like: Workbook | None
     ) -> dict[CellRef, CellVotes]:
-        """The answers of every engine except the slow one, and of the judge, for formula cells.
-
-        Raises:
-            WorkbookError: the ranges cannot be read.
-            EngineUnavailableError: an installed engine cannot be started.
-        """
+        """The answers for formula cells; see :meth:`judge.recalc.policy.Recalculator.votes`."""
         every, _ = untrusted_cells(workbook, ranges, "always", Origin.SOLUTION)
         opened = _Opened(workbook)
         cells = opened.written_out(every)

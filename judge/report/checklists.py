@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
+from judge.console import clipped
 from judge.core.finding import in_words
 from judge.core.records.cases import CaseComparison, ChecklistRecord, ItemRecord, PointsRecord
 from judge.core.records.reports import MarkedPointsReport, PointsReport
@@ -232,8 +233,7 @@ def item_lines(item: ItemRecord) -> Iterator[str]:
 
 
 def _short(value: object) -> str:
-    text = in_words(value)
-    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
+    return clipped(in_words(value), _MAX_VALUE_CHARS)
 
 
 # -- pages -----------------------------------------------------------------------------------------

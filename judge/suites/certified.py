@@ -41,6 +41,11 @@ class Grade(enum.StrEnum):
         """Whether a verdict on the task counts in the certified score."""
         return self in {Grade.SOUND, Grade.WEAK}
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a right answer may differ from the gold."""
+        return self in {Grade.AMBIGUOUS, Grade.FAULTY}
+
 
 class GradedTask(TypedDict):
     """One graded task.

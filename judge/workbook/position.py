@@ -26,6 +26,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from judge.console import clipped
 from judge.errors import PositionError
 from judge.workbook.address import (
     MAX_COLUMN,
@@ -370,7 +371,7 @@ def _note_if(holds: bool, liberty: str, written: str, notes: list[str]) -> None:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "\u2026"
+    return clipped(text, _MAX_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)

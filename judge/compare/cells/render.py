@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from judge.compare.cells.comparison import OUTSIDE_ANSWER, Comparison, Difference, DifferenceClass
 from judge.compare.cells.options import OFF
 from judge.compare.cells.value import text_as_number
+from judge.console import clipped
 from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValues
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
@@ -189,7 +190,7 @@ def _dated(value: CellValue) -> object:
 
 
 def _cut(text: str, length: int = _MAX_TEXT_CHARS) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return clipped(text, length)
 
 
 def range_name(cell_range: CellRange) -> str:

@@ -27,9 +27,9 @@ _LONE_COMMA = re.compile(r",\s*+([}\]])")
 _NAMED = re.compile(r"@(?P<name>\w++)\[")
 _OPEN = re.compile(r"\{(?=\s*+[\"'}/#])")
 _MAX_FAILURES = 20_000
-_COST_OF_DEEP_JSON = (
-    20  # number of failed attempts that a text counts as if it is nested too deeply
-)
+_COST_OF_DEEP_JSON = 20
+"""Number of failed attempts that JSON counts as if it is nested too deeply."""
+
 _MAX_REREAD_CHARS = 8_000_000
 
 

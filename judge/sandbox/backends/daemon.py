@@ -397,6 +397,7 @@ def _nesting_profile() -> dict[str, Any]:
 
 _OTHERWISE = "or use --sandbox bubblewrap"
 _FORMS = "write unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it"
+_FAR_HOST = f"check that the host is up and listens there; {_FORMS}"
 
 
 def explain_unreachable(
@@ -416,7 +417,10 @@ def explain_unreachable(
     location = f" at {host} (DOCKER_HOST)" if host else ""
     if isinstance(reason, TimeoutError) and not _is_of_the_system(reason):
         message = f"the Docker daemon{location} does not answer within {_GREETING_TIMEOUT_S} s"
-        return message, f"restart the daemon: systemctl restart docker (as root); {_OTHERWISE}"
+        hint = (
+            _FAR_HOST if _is_far(host) else "restart the daemon: systemctl restart docker (as root)"
+        )
+        return message, f"{hint}; {_OTHERWISE}"
     if reason is None or not _is_of_the_system(reason):
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if host:
@@ -431,8 +435,8 @@ def explain_unreachable(
             "give this user access to the daemon's socket: usermod -aG docker USER (as root), "
             "then log in again"
         )
-    elif host and not host.startswith("unix://"):
-        hint = f"check that the host is up and listens there; {_FORMS}"
+    elif _is_far(host):
+        hint = _FAR_HOST
     elif host:
         hint = f"start the daemon that listens there; {_FORMS}"
     elif installed:
@@ -440,6 +444,11 @@ def explain_unreachable(
     else:
         hint = "apt-get install docker.io (as root)"
     return message, f"{hint}; {_OTHERWISE}"
+
+
+def _is_far(host: str | None) -> bool:
+    """Whether a value of ``DOCKER_HOST`` names a daemon that is not behind a local socket."""
+    return bool(host) and not str(host).startswith("unix://")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

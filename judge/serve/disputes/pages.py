@@ -405,7 +405,8 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
 
     Returns:
         For each table: ``name``, ``sheet``, ``columns``, ``rows`` (number, and for each cell its
-        text and whether it is part of the answer) and ``more``, whether cells are left out.
+        text and whether it is part of the answer) and ``more``, whether the sheet has cells below
+        the last row or behind the last column.
     """
     case = next((one for one in task.cases if one.number == number), None)
     if case is None:
@@ -425,8 +426,10 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
         for window in _windows(areas, books):
             for name, workbook in books.items():
                 is_wanted = name == "input" or window.sheet in answered
-                if is_wanted and window.sheet in workbook.sheet_names and len(sides) < _MAX_TABLES:
+                if is_wanted and window.sheet in workbook.sheet_names:
                     sides.append(_side(name, workbook, window, areas))
+                if len(sides) == _MAX_TABLES:  # the sheets behind them are not even read
+                    return sides
     return sides
 
 

@@ -177,7 +177,8 @@ def keep_return_path(request: Request, answer: Response) -> None:
     it is kept in a cookie: no address of a link decides where a browser goes.
     """
     server = server_of(request)
-    path = _path_of(request.url, server) if request.method == "GET" else ""
+    page = request.url.replace(path=quote(request.url.path))  # it is given unquoted
+    path = _path_of(page, server) if request.method == "GET" else ""
     if not _is_return_path(path):
         path = _came_from(request)
     if _is_return_path(path):

@@ -53,7 +53,7 @@ def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Respo
 _MAX_LISTED = 50  # disputes on the home page
 
 
-_SHOWN_DAYS = 30  # how long a dispute that is settled stays on the home page
+_SHOWN_DAYS = 30  # how long after it was opened a settled dispute stays on the home page
 _UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
 _NOW = {**STEPS_IF_ACCEPTED, DisputeState.REJECTED: "rejected"}
 

@@ -45,6 +45,17 @@ def test_reaching_the_daemon(
     assert hint.endswith("or use --sandbox bubblewrap")
 
 
+@pytest.mark.parametrize(
+    ("host", "helps"),
+    [(None, "restart the daemon"), ("unix:///x.sock", "restart"), ("tcp://far:2375", "host is up")],
+)
+def test_a_daemon_that_is_silent(host: str | None, helps: str) -> None:
+    message, hint = explain_unreachable(TimeoutError("timed out"), host=host, installed=True)
+    assert "does not answer within" in message
+    assert helps in hint
+    assert hint.endswith("or use --sandbox bubblewrap")
+
+
 def test_an_invalid_address() -> None:
     error = ValueError("Port out of range 0-65535")
     message, hint = explain_unreachable(error, host="tcp://a:99999", installed=True)

@@ -939,8 +939,8 @@ def test_a_sheet_that_was_read_before_is_still_held_to_the_styles(asked: Window)
         (f"<conditionalFormatting sqref='{'A1 ' * 2_000}'/>"
         "<conditionalFormatting sqref='A1'><cfRule type='aboveAverage' priority='1'/>"
         "</conditionalFormatting>"),
-        (f"<conditionalFormatting sqref='{'A1 ' * 2_000}'><cfRule type='aboveAverage' priority='1'/>"
-        "</conditionalFormatting>"),
+        (f"<conditionalFormatting sqref='{'A1 ' * 2_000}'>"
+        "<cfRule type='aboveAverage' priority='1'/></conditionalFormatting>"),
     ],
     ids=["elements that nobody reads", "ranges without a rule", "ranges of a rule"],
 )  # fmt: skip
