@@ -52,6 +52,12 @@ def test_who_signs_in_lands_on_the_page_that_was_wanted_once(world: World) -> No
     page(world, "/submissions?limit=5", 401)
     sign_in(world, "one", lands_on="/submissions?limit=5")
     world.client.cookies.clear()
+    page(world, "/me/tokens?note=50%25", 401)
+    sign_in(world, "one", lands_on="/me/tokens?note=50%25")
+    world.client.cookies.clear()
+    page(world, "/submissions/50%25%20%C3%A4", 401)
+    sign_in(world, "one", lands_on="/submissions/50%25%20%C3%A4")
+    world.client.cookies.clear()
     came_from = {"Referer": "http://testserver/boards/main"}
     world.client.get("/sign-in", headers={**HTML, **came_from})
     sign_in(world, "one", lands_on="/boards/main")
